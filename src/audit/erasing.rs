@@ -317,7 +317,7 @@ fn words_apart(record: &Record) -> Vec<Digest> {
 }
 
 /// Whether nothing but readers need the body: it was said by a listener, a client, a person or a model.
-fn is_erasable(record: &Record) -> bool {
+pub fn is_erasable(record: &Record) -> bool {
     use MessageRole::{AskPerson, Begin, Call, Final, Note, Request, Steer, ToAll, ToFirst};
     match (record.header.kind, record.header.code) {
         (RecordKind::Message, Some(RecordCode::Role(role))) => {

@@ -1,12 +1,14 @@
-//! Checks whether records agree with what other records say of them: children, and named documents.
+//! Checks whether records agree with what other records say of them: children, named documents, and erasures.
 //!
 //! A chain proves only its own thread. A rewritten child chain leaves the old heads in its parent, and a removed
 //! document leaves its hash in a record; this module compares both. A verified log comes in; mismatches go out, with
 //! their places. It keeps some data for each child at work, and nothing for children that have ended.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
+use super::erasures::{LossCheck, PromptReading};
 use super::glance::attribute;
+use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -27,6 +29,16 @@ pub struct KinshipMismatch {
     pub why: String,
 }
 
+impl KinshipMismatch {
+    /// The mismatch in words, with the record that shows it, if one does.
+    pub fn words(&self) -> String {
+        match self.position {
+            Position(0) => self.why.clone(),
+            _ => format!("record {} of {}: {}", self.seq, self.thread, self.why),
+        }
+    }
+}
+
 /// What was checked, and the mismatches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KinshipReport {
@@ -34,14 +46,16 @@ pub struct KinshipReport {
     pub children: u64,
     /// The number of documents that records name.
     pub documents: u64,
+    /// How many of them are kept elsewhere, by listeners that are no agents.
+    pub elsewhere: u64,
     /// The mismatches, in order of position.
     pub misfits: Vec<KinshipMismatch>,
 }
 
 /// Checks a whole log.
-pub fn look(reader: &dyn LogReader) -> Result<KinshipReport, LogFault> {
-    let mut looking =
-        Looking { reader, looked: KinshipReport::default(), families: HashMap::new(), named: HashSet::new() };
+pub fn look(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipReport, LogFault> {
+    let mut looking = Looking { looked: KinshipReport::default(), families: HashMap::new() };
+    let mut loss = LossCheck::new(reader, reading);
     let mut spawns = HashMap::new();
     let mut at = Position(0);
     loop {
@@ -51,15 +65,18 @@ pub fn look(reader: &dyn LogReader) -> Result<KinshipReport, LogFault> {
         for (position, record) in &page {
             looking.child(&mut spawns, *position, record);
             looking.parent(&mut spawns, *position, record);
-            looking.documents(*position, record)?;
+            loss.next(*position, record)?;
         }
     }
-    let Looking { mut looked, families, .. } = looking;
+    let Looking { mut looked, families } = looking;
     let childless =
         spawns.into_values().map(|spawn: Spawn| spawn.misfit("the child that it spawned has no record"));
     let untold = families.into_values().filter(|child| child.is_new);
     let untold = untold.map(|child| child.begun.misfit("its parent does not confirm that it began"));
     looked.misfits.extend(childless.chain(untold));
+    let lost = loss.finish(&reader.erased_documents()?);
+    (looked.documents, looked.elsewhere) = (lost.documents, lost.elsewhere);
+    looked.misfits.extend(lost.misfits);
     looked.misfits.sort_by_key(|misfit| misfit.position);
     Ok(looked)
 }
@@ -91,14 +108,12 @@ struct Child {
     head: Digest,
 }
 
-struct Looking<'a> {
-    reader: &'a dyn LogReader,
+struct Looking {
     looked: KinshipReport,
     families: HashMap<ThreadId, Child>,
-    named: HashSet<Digest>,
 }
 
-impl Looking<'_> {
+impl Looking {
     fn misfit(&mut self, position: Position, record: &Record, why: impl Into<String>) {
         let (thread, seq) = (record.header.thread.clone(), record.header.seq);
         self.looked.misfits.push(KinshipMismatch { position, thread, seq, why: why.into() });
@@ -176,26 +191,6 @@ impl Looking<'_> {
             }
             _ => {}
         }
-    }
-
-    /// Checks whether the documents that a record names exist; each is checked once.
-    fn documents(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
-        let h = &record.header;
-        let refused = (h.kind == RecordKind::Refusal)
-            .then(|| attribute(&record.body, "system-error", "hash"))
-            .flatten();
-        let refused =
-            refused.and_then(|hash| Digest::parse(&hash).ok()).map(|hash| (hash, "the refused bytes"));
-        for (hash, what) in [(h.config, "the configuration")].into_iter().chain(refused) {
-            if !self.named.insert(hash) {
-                continue;
-            }
-            self.looked.documents += 1;
-            if self.reader.document(hash)?.is_none() {
-                self.misfit(position, record, format!("it names {what} {hash}, which is not in the log"));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ pub mod configurations;
 pub mod costs;
 pub mod decided;
 pub mod erasing;
+pub mod erasures;
 pub mod export;
 pub mod exposed;
 pub mod finding;

@@ -21,6 +21,7 @@ use crate::audit::verdict::GatheredLog;
 use crate::edges::log::{notes, sqlite};
 use crate::edges::signing_key;
 use crate::edges::witnesses::WitnessPlace;
+use crate::runtime::prompt_view;
 use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
 
 /// Signs a checkpoint of the log.
@@ -124,8 +125,8 @@ impl SignCheckpoint {
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
         let before = last_of(found(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
-        let (summary, gathered) =
-            GatheredLog::of(&log, &sizes, &[]).map_err(|fault| here::log_fault(screen, &fault))?;
+        let (summary, gathered) = GatheredLog::of(&log, &sizes, &[], prompt_view::READING)
+            .map_err(|fault| here::log_fault(screen, &fault))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));

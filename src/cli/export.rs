@@ -21,7 +21,7 @@ use crate::audit::export::documents::{DocumentUse, NamedDocuments};
 use crate::audit::export::proof::ExportProof;
 use crate::audit::export::record_line::ExportedRecord;
 use crate::audit::export::starts::ExportedStart;
-use crate::audit::export::statement::{self, ExportPredicate, FORM};
+use crate::audit::export::statement::{self, ExportPredicate, FORM, WITHOUT_DOCUMENTS, WITHOUT_PROMPTS};
 use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
 use crate::edges::archive::ArchiveWriter;
 use crate::edges::log::notes;
@@ -115,7 +115,9 @@ impl Export {
             chosen.push(looking.find(typed)?);
         }
         let extras = self.extras(&looking)?;
-        let scope = ExportScope::of(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let mut scope = ExportScope::of(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let lost = scope.explain(&*looking.reader, prompt_view::READING);
+        let lost = lost.map_err(|fault| redacting::fault(&looking, &fault))?;
         let scope = redacting::redacted(&looking, scope, &chosen, &self.redact)?;
         let ending = if self.html { "html" } else { "zip" };
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
@@ -127,7 +129,9 @@ impl Export {
             page_alone(&looking, &scope, file)
         } else {
             let archive = ArchiveWriter::create(&out).map_err(|error| unwritten(&error))?;
-            Zipping { looking: &looking, scope: &scope, chosen: &chosen, archive, files: Vec::new() }
+            let lacks_prompts = lost.elsewhere > 0;
+            let files = Vec::new();
+            Zipping { looking: &looking, scope: &scope, chosen: &chosen, lacks_prompts, archive, files }
                 .write(&extras)
         };
         let written = written.map_err(|end| {
@@ -179,7 +183,8 @@ impl Export {
         let Written { records, documents, missing, holes, checkpoint, proved } = written;
         if *missing > 0 {
             screen.say(format!(
-                "note: the log lacks {missing} documents that the records name; systole doctor says which"
+                "note: {missing} documents that the records name are not in the log: they were erased, or a program \
+                 keeps its prompts elsewhere"
             ));
         }
         if screen.json {
@@ -267,6 +272,8 @@ struct Zipping<'a> {
     looking: &'a Looking,
     scope: &'a ExportScope,
     chosen: &'a [ThreadId],
+    /// Whether the log does not have prompts that programs journal.
+    lacks_prompts: bool,
     archive: ArchiveWriter,
     files: Vec<(&'static str, Digest)>,
 }
@@ -295,6 +302,7 @@ impl Zipping<'_> {
         if has_holes {
             written.holes = self.holes()?;
         }
+        self.erasures()?;
         if scope.redaction.is_none() {
             self.starts(&leaves, &mut named)?;
         }
@@ -317,8 +325,11 @@ impl Zipping<'_> {
         self.file("index.html", |out| page::write(scope, reader, &named, out))?;
         self.file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
         self.file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
-        let lacks_documents = written.missing > 0 || scope.redaction.is_some();
-        let without = if lacks_documents { vec!["documents".to_owned()] } else { Vec::new() };
+        let without = match scope.redaction {
+            Some(_) => vec![WITHOUT_DOCUMENTS.to_owned()],
+            None if self.lacks_prompts => vec![WITHOUT_PROMPTS.to_owned()],
+            None => Vec::new(),
+        };
         let predicate = ExportPredicate {
             form: FORM.to_owned(),
             threads: self.chosen.iter().map(ToString::to_string).collect(),
@@ -378,6 +389,21 @@ impl Zipping<'_> {
         Ok(count)
     }
 
+    /// Writes the records that say what was erased, if anything was.
+    fn erasures(&mut self) -> Result<(), ExportFault> {
+        let Zipping { scope, .. } = *self;
+        if scope.erasures.is_empty() {
+            return Ok(());
+        }
+        self.file("erased.jsonl", |out| {
+            scope.erasures.iter().try_for_each(|(position, record)| {
+                serde_json::to_writer(&mut *out, &ExportedRecord::of(*position, record))
+                    .map_err(io::Error::from)?;
+                Ok(out.write_all(b"\n")?)
+            })
+        })
+    }
+
     /// Writes the checkpoint and the proof for it, and returns how many records it proves.
     fn proof(&mut self, signed: &SignedCheckpoint, leaves: &[(u64, TreeHash)]) -> Result<u64, ExportEnd> {
         let (screen, checkpoint) = (self.looking.screen, signed.checkpoint());
@@ -393,7 +419,10 @@ impl Zipping<'_> {
                 self.scope.last.0
             )));
         }
-        let (proof, root) = ExportProof::make(&*self.looking.reader, leaves, size)?;
+        let erasures = self.scope.erasures.iter().map(|(position, record)| (position.0, record.leaf.0));
+        let mut all: Vec<(u64, TreeHash)> = leaves.iter().copied().chain(erasures).collect();
+        all.sort_unstable();
+        let (proof, root) = ExportProof::make(&*self.looking.reader, &all, size)?;
         if root != *checkpoint.root() {
             return Err(contradicted(format!(
                 "the log is not the one that the checkpoint of {origin} at #{size} beside it is about"

@@ -20,6 +20,7 @@ use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::{GatheredLog, ProvedEntry};
 use crate::edges::log::{notes, paging, sqlite};
+use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
 
 /// Writes one record with the proof that it is in the log.
@@ -64,8 +65,8 @@ impl Prove {
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
         let sizes: BTreeSet<u64> = checkpoints.iter().map(|one| one.checkpoint().size()).collect();
-        let (summary, gathered) =
-            GatheredLog::of(&log, &sizes, &[]).map_err(|fault| here::log_fault(screen, &fault))?;
+        let (summary, gathered) = GatheredLog::of(&log, &sizes, &[], prompt_view::READING)
+            .map_err(|fault| here::log_fault(screen, &fault))?;
         let position = self.position;
         if position > summary.records {
             let words = format!("{} has {} records, and no #{position}", log.display(), summary.records);

@@ -2,12 +2,14 @@
 //! what that shows and what not. Nothing is written.
 
 pub(super) mod exported;
+mod witnessed;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use systole_proof::policy::TrustPolicy;
 
 use super::exit::CommandExit;
 use super::place::Place;
@@ -18,15 +20,19 @@ use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination,
-    LogVerdict, OtherEnd, RootFit, StartedFile,
+    AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointSigner, CheckpointSource, GatheredLog,
+    LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
 };
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
+use crate::runtime::prompt_view;
 use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
+
+/// The most times without a checkpoint that are listed.
+const MOST_GAPS: usize = 10;
 
 /// The most files of programs that are listed.
 const MOST_FILES: usize = 20;
@@ -43,6 +49,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 #[command(after_help = "Examples:
   systole verify
   systole verify organism.db --against backup.db --policy proof.policy
+  systole verify --policy proof.policy --witness https://witness.example
   systole verify message.tlog-proof --policy proof.policy")]
 pub(super) struct Verify {
     #[command(flatten)]
@@ -59,6 +66,9 @@ pub(super) struct Verify {
     /// A checkpoint or a copy of the log that you kept elsewhere
     #[arg(long, value_name = "NOTE|LOG")]
     against: Vec<PathBuf>,
+    /// A witness, whose last checkpoint of the log is read back
+    #[arg(long, value_name = "URL")]
+    witness: Vec<String>,
     /// Fold every thread again, and compare with the stored states
     #[arg(long)]
     state: bool,
@@ -97,15 +107,19 @@ impl Verify {
             (None, None) => None,
         };
         if proved::is_proof(&log) {
-            if !self.against.is_empty() || self.state || self.prompts {
-                let words = "--against, --state and --prompts are for a log, and this is a proof";
+            if !self.against.is_empty() || !self.witness.is_empty() || self.state || self.prompts {
+                let words = "--against, --witness, --state and --prompts are for a log, and this is a proof";
                 let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: the same without it");
                 return Err(exit);
             }
             return proved::verified(screen, &log, policy.as_ref());
         }
-        let kept = self.kept(screen, &log)?;
+        let mut kept = self.kept(screen, &log)?;
+        if !self.witness.is_empty() {
+            let origins = kept.origins(policy.as_ref());
+            kept.checkpoints.extend(witnessed::read_back(screen, &self.witness, &origins)?);
+        }
         if exported::is_export(&log) {
             if self.state {
                 let exit = screen.fail(CommandExit::Usage, "--state is for a log, and this is an export");
@@ -117,8 +131,8 @@ impl Verify {
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
-        let (summary, gathered) =
-            GatheredLog::of(&log, &sizes, &others).map_err(|fault| damaged(screen, &log, &fault))?;
+        let (summary, gathered) = GatheredLog::of(&log, &sizes, &others, prompt_view::READING)
+            .map_err(|fault| damaged(screen, &log, &fault))?;
         let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
@@ -149,7 +163,7 @@ impl Verify {
         &self,
         screen: Screen,
         export: &Path,
-        policy: Option<&systole_proof::policy::TrustPolicy>,
+        policy: Option<&TrustPolicy>,
         kept: Kept,
     ) -> Result<CommandExit, CommandExit> {
         if let Some((name, _)) = kept.logs.first() {
@@ -206,6 +220,14 @@ impl Verify {
 }
 
 impl Kept {
+    /// The names that the log may have: those of the policy, or else those of the checkpoints.
+    fn origins(&self, policy: Option<&TrustPolicy>) -> BTreeSet<String> {
+        match policy {
+            Some(policy) => policy.logs().iter().map(|log| log.key.name().to_owned()).collect(),
+            None => self.checkpoints.iter().map(|one| one.signed.checkpoint().origin().to_owned()).collect(),
+        }
+    }
+
     fn take(&mut self, path: &Path, is_apart: bool, found: Vec<notes::FoundNote>) {
         for (line, read) in found {
             let place = format!("{}:{line}", path.display());
@@ -319,6 +341,7 @@ fn lines(
             ));
         }
     }
+    lines.extend(gap_lines(&found.gaps()));
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
     if let Some(FoldRowsFound { rows, wrong }) = &more.states {
         if wrong.is_empty() {
@@ -335,7 +358,26 @@ fn lines(
         }
     }
     lines.push(String::new());
-    lines.extend(wrapped("not checked: ", 2, &not_checked(more)));
+    lines.extend(wrapped("not checked: ", 2, &not_checked(found, more)));
+    lines
+}
+
+/// The times without a checkpoint, the longest ones if there are many.
+fn gap_lines(gaps: &[CheckpointGap]) -> Vec<String> {
+    let mut longest = gaps.to_vec();
+    longest.sort_by_key(|gap| std::cmp::Reverse(gap.to.since(gap.from)));
+    longest.truncate(MOST_GAPS);
+    longest.sort_by_key(|gap| gap.first);
+    let mut lines = Vec::new();
+    if !gaps.is_empty() {
+        lines.push(format!("  {} of more than two hours without a checkpoint", counted(gaps.len(), "time")));
+    }
+    for CheckpointGap { first, last, from, to } in longest {
+        lines.push(format!("    from {from} to {to}: #{} to #{}", first.0, last.0));
+    }
+    if gaps.len() > MOST_GAPS {
+        lines.push(format!("    and {} shorter ones, which --json lists", gaps.len() - MOST_GAPS));
+    }
     lines
 }
 
@@ -374,7 +416,7 @@ fn file_lines(files: &[StartedFile]) -> Vec<String> {
 }
 
 /// What was not looked at.
-fn not_checked(more: &MoreFindings) -> String {
+fn not_checked(found: &LogExamination, more: &MoreFindings) -> String {
     let states = match more.states {
         Some(_) => "",
         None => "the states that the organism folded from the records (--state compares them), ",
@@ -384,8 +426,13 @@ fn not_checked(more: &MoreFindings) -> String {
         Some(some) => format!("{some} of the prompts of models, "),
         None => "the prompts of models (--prompts makes them again), ".to_owned(),
     };
-    format!("{states}{prompts}what listeners did outside of the log")
+    let elsewhere = match found.log.elsewhere {
+        0 => String::new(),
+        some => format!("{some} prompts or answers that programs journal and keep outside of the log, "),
+    };
+    format!("{states}{prompts}{elsewhere}what listeners did outside of the log")
 }
+
 /// Most erased records that are named one by one.
 const NAMED: usize = 100;
 
@@ -455,6 +502,9 @@ fn as_json(
     let answers = found.answers().into_iter().map(|answer| {
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
+    let gaps = found.gaps().into_iter().map(|CheckpointGap { first, last, from, to }| {
+        json!({"first": first.0, "last": last.0, "from": from.to_string(), "to": to.to_string()})
+    });
     let files = found.files().iter().map(|StartedFile { listener, file, first, last }| {
         let hash = file.hash.map(|hash| hash.to_string());
         json!({"listener": listener, "path": file.path, "sha256": hash, "first": first.0, "last": last.0})
@@ -466,7 +516,8 @@ fn as_json(
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
-        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(more),
+        "gaps": gaps.collect::<Vec<_>>(),
+        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(found, more),
         "states": more.states.as_ref().map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
         "prompts": more.prompts.as_ref().map(verified_prompts::as_json),
     })

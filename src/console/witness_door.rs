@@ -1,4 +1,5 @@
-//! The HTTP door of a witness: `POST /add-checkpoint`, as C2SP's `tlog-witness` says. Anyone may knock: a request is
+//! The HTTP door of a witness: `POST /add-checkpoint` and `GET /SHA256(origin)/checkpoint`, as C2SP's `tlog-witness` says.
+//! Anyone may knock: a request is
 //! bounded in bytes, a connection in time, and the signature of a known log is what counts.
 
 use std::net::SocketAddr;
@@ -6,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use systole_proof::limits::REQUEST_BYTES;
 use systole_proof::witness::WitnessAnswer;
 use tokio::net::TcpListener;
@@ -19,7 +20,11 @@ use super::strangers::{Doorway, Visitor};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::edges::witness_book::WitnessBook;
+use systole_core::types::ids::Digest;
 use systole_core::types::ports::Clock as _;
+
+/// What is said of any other route.
+const ROUTES: &str = "the routes are POST /add-checkpoint and GET /SHA256(origin)/checkpoint, in hex\n";
 
 /// Called with what was answered to whom: for the person who runs the witness.
 pub type WitnessReporter = Arc<dyn Fn(&str) + Send + Sync>;
@@ -41,7 +46,8 @@ impl WitnessDoor {
         let state = Arc::new(WitnessState { book: Mutex::new(book), report });
         let router = Router::new()
             .route("/add-checkpoint", post(add_checkpoint))
-            .fallback(async || (StatusCode::NOT_FOUND, "the only route is POST /add-checkpoint\n"))
+            .route("/{origin}/checkpoint", get(last_checkpoint))
+            .fallback(async || (StatusCode::NOT_FOUND, ROUTES))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
@@ -78,6 +84,19 @@ async fn add_checkpoint(
     answered.unwrap_or_else(|_| {
         (StatusCode::INTERNAL_SERVER_ERROR, "the witness failed; nothing was cosigned\n").into_response()
     })
+}
+
+/// The last checkpoint of a log that the witness cosigned, for readers who compare.
+async fn last_checkpoint(State(state): State<Arc<WitnessState>>, Path(origin): Path<String>) -> Response {
+    let found = tokio::task::spawn_blocking(move || {
+        let book = state.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = Digest::parse(&origin).ok()?;
+        book.last(origin).map(ToString::to_string)
+    });
+    match found.await.ok().flatten() {
+        Some(note) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], note).into_response(),
+        None => (StatusCode::NOT_FOUND, "this witness cosigned no checkpoint of that log\n").into_response(),
+    }
 }
 
 fn answer(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {

@@ -15,6 +15,7 @@ use systole_proof::witness::{self, WitnessAnswer, WitnessedLog};
 
 use super::log::notes;
 use super::system::{self, FileFault};
+use systole_core::types::ids::Digest;
 
 const WHAT: &str = "what the witness has cosigned";
 
@@ -79,6 +80,11 @@ impl WitnessBook {
     /// The logs that are served, each with the size of its last checkpoint.
     pub fn logs(&self) -> impl Iterator<Item = (&str, u64)> {
         self.logs.iter().map(|(origin, log)| (origin.as_str(), log.size))
+    }
+
+    /// The last checkpoint of a log, by the SHA-256 of its name.
+    pub fn last(&self, origin: Digest) -> Option<&SignedCheckpoint> {
+        self.cosigned.iter().find(|one| Digest::of(one.checkpoint().origin().as_bytes()) == origin)
     }
 
     /// Answers a request. What is cosigned is on disk before this returns. Blocks.

@@ -2,19 +2,20 @@
 //! salts and heads. A marker follows whose `origin` is the head that the fork continues.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use systole_agent::chain::{self, ParsedLink};
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
-use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
-use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use super::prompt_view;
 use super::replaying::RecordedTree;
-use crate::audit::prompts::{self, PromptFault};
+use crate::audit::erasures::{self, LossCheck};
+use crate::audit::export::documents::DocumentUse;
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -40,7 +41,8 @@ pub enum CannotFork {
 
 /// The content of a new log.
 pub struct ForkedTree {
-    /// The records, in the order of their positions. The last one is the marker.
+    /// The records, in the order of their positions. The last one is the marker. Before it, an `<erased>` names what
+    /// these records lack.
     pub records: Vec<Record>,
     /// The documents that they name.
     pub documents: Vec<StoredDocument>,
@@ -88,10 +90,52 @@ pub fn fork(
     // The log's own thread counts the requests to persons, so it comes along.
     records.extend(system(reader, last)?);
     records.sort_by_key(|(position, _)| *position);
+    let erasure = erasure_of(reader, &records)?;
     let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
+    let end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
+    records.extend(erasure.map(|body| record_of_core(body, end.as_ref(), &newest, (now, seeds))));
     records.push(marker);
     let documents = documents(reader, &records)?;
     Ok(ForkedTree { records, documents, call, continues })
+}
+
+/// The `<erased>` that names what these records lack, at their positions in the fork. `None` if nothing was erased
+/// before, and no copied record says that something was. What no record of the log explains is damage.
+fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<Option<Arc<[u8]>>, LogFault> {
+    let mut check = LossCheck::knowing(reader, prompt_view::READING, reader.last()?)?;
+    let (mut parts, mut has_copies) = (Vec::new(), false);
+    for (number, (position, record)) in (1..).zip(records) {
+        check.record(*position, record)?;
+        if record.parts.has_erased() {
+            parts.push((Position(number), record.parts.erased().collect()));
+        }
+        has_copies |= record.header.thread.is_sys() && core_payload::read_erased(&record.body).is_some();
+    }
+    let lost = check.finish(&[]);
+    erasures::damage("the log", &lost)?;
+    let is_needed = has_copies || !parts.is_empty() || !lost.erased.is_empty();
+    Ok(is_needed.then(|| core_payload::erased_before_fork(&parts, &lost.erased)))
+}
+
+/// A record at the end of the log's own thread.
+fn record_of_core(
+    body: Arc<[u8]>,
+    end: Option<&Record>,
+    newest: &Record,
+    (now, seeds): (Millis, &dyn Seeds),
+) -> Record {
+    let sys = ThreadId::sys();
+    let (seq, head) = end.map_or((0, head_zero(&sys)), |end| (end.header.seq, end.head));
+    let (id, salt) = id_and_salt(now, seeds);
+    Header::told(sys, seq + 1, id, now, newest.header.config).seal(body, salt, head)
+}
+
+/// An id and a salt for a record of this moment.
+fn id_and_salt(now: Millis, seeds: &dyn Seeds) -> (MessageId, [u8; 16]) {
+    let (id, salt) = (seeds.draw().0, seeds.draw().0);
+    let mut random = [0; 10];
+    random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
+    (MessageId::new(now.0, &random), salt)
 }
 
 fn top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, CannotFork> {
@@ -193,68 +237,33 @@ fn marker(
     config: Digest,
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Record {
-    let (id, salt) = (seeds.draw().0, seeds.draw().0);
-    let mut random = [0; 10];
-    random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
-    let id = MessageId::new(now.0, &random);
+    let (id, salt) = id_and_salt(now, seeds);
     let header =
         Header { origin: Some(root.head), ..Header::told(root.id.clone(), root.seq + 1, id, now, config) };
     header.seal(core_payload::forked(call, turn), salt, root.head)
 }
 
 /// The documents that these records name, as far as the log has them.
-fn documents(reader: &dyn LogReader, records: &[Record]) -> Result<Vec<StoredDocument>, CannotFork> {
+fn documents(reader: &dyn LogReader, records: &[Record]) -> Result<Vec<StoredDocument>, LogFault> {
     let mut known = HashSet::new();
     let mut documents = Vec::new();
-    let mut take = |hash: Digest| -> Result<(), LogFault> {
-        if known.insert(hash)
-            && let Some(bytes) = reader.document(hash)?
-        {
-            documents.push(StoredDocument { hash, bytes });
-        }
-        Ok(())
-    };
     for record in records {
-        take(record.header.config)?;
-        if let Some((config, _)) = core_payload::read_boot(&record.body) {
-            take(config)?;
-        }
-        let refused = core_payload::attributes(&record.body, "system-error", ["hash"]);
-        if let Some(hash) = refused.and_then(|[hash]| Digest::parse(&hash?).ok()) {
-            take(hash)?;
-        }
-        if record.header.kind != RecordKind::Journal {
-            continue;
-        }
-        match EarlierEntry::read(&record.body).map(|entry| entry.entry) {
-            Ok(JournalEntry::Started(started)) => {
-                for hash in prompt(reader, &started.prompt)? {
-                    take(hash)?;
+        let started =
+            core_payload::read_boot(&record.body).map(|(config, _)| (config, DocumentUse::Configuration));
+        for (named, what) in DocumentUse::named_by(record).chain(started) {
+            let mut next = Some(named);
+            while let Some(hash) = next.take().filter(|hash| known.insert(*hash)) {
+                // Signs are in the place of one that is erased.
+                let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
+                    continue;
+                };
+                if what == DocumentUse::Prompt {
+                    let before = std::str::from_utf8(&bytes).ok().and_then(prompt_view::link_before);
+                    next = before.and_then(|hash| Digest::parse(&hash).ok());
                 }
+                documents.push(StoredDocument { hash, bytes });
             }
-            Ok(JournalEntry::Result(outcome)) => {
-                for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
-                    take(hash)?;
-                }
-            }
-            Err(_) => {}
         }
     }
     Ok(documents)
-}
-
-/// The hashes of the links of a prompt.
-fn prompt(reader: &dyn LogReader, hash: &str) -> Result<Vec<Digest>, LogFault> {
-    let before = |text: &str| match chain::read(text) {
-        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-            Some(before.to_owned())
-        }
-        Some(ParsedLink::Base { .. }) | None => None,
-    };
-    match prompts::links(reader, hash, before) {
-        Ok(links) => Ok(links.iter().map(|text| Digest::of(text.as_bytes())).collect()),
-        Err(PromptFault::Log(fault)) => Err(fault),
-        // A prompt that is gone in the log is gone in its fork.
-        Err(_) => Ok(Vec::new()),
-    }
 }

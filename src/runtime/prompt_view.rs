@@ -2,12 +2,16 @@
 //!
 //! A thread and a record's number come in; the call to the model and the links of its prompt go out.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use systole_agent::chain::{self, ParsedLink};
 
+use crate::audit::erasures::PromptReading;
 use crate::audit::prompts::{self, JournaledCall, PromptFault};
+use crate::config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 
@@ -24,6 +28,15 @@ pub fn read(
     let Some(called) = prompts::called(reader, thread, seq)? else { return Ok(None) };
     let links = prompts::links(reader, &called.prompt, link_before)?;
     Ok(Some((called, links)))
+}
+
+/// How a check of a log reads prompts, and the configurations that name their agents.
+pub const READING: PromptReading = PromptReading { agents, before: link_before };
+
+/// The agents of a stored configuration. The folder does not matter: everything is in the text.
+fn agents(source: &[u8]) -> Option<HashSet<String>> {
+    let file = config::read_stored(source, Path::new("")).ok()?;
+    Some(file.agents.into_iter().map(|agent| agent.name).collect())
 }
 
 /// The link of a prompt's chain before this one.

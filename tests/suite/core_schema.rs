@@ -22,6 +22,7 @@ const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d1
 const OF_ORDERS: [&str; 4] = [
     "<erased X/>",
     "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
+    "<erased X forked='true'><record position='3' parts='1'/></erased>",
     "<erased-body X>[erased]</erased-body>",
     "<forked X call='1' turn='2'/>",
 ];

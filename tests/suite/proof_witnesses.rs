@@ -71,7 +71,7 @@ pub(crate) fn with_proof(at: &Path, rest: &str) {
 }
 
 /// Our witness in its process, with its address and its key.
-fn ours(at: &Path, log: &str) -> (Running, String, String) {
+pub(crate) fn ours(at: &Path, log: &str) -> (Running, String, String) {
     let mut running = Running::start(at, &["witness", "serve", "--key", "w.key", "--add", log, "--json"]);
     let said: Value = serde_json::from_str(&running.shows("listen")).unwrap();
     let text = |name: &str| said[name].as_str().unwrap().to_owned();
@@ -183,7 +183,7 @@ async fn c2_a_running_organism_is_cosigned_by_two_witnesses_and_both_refuse_anot
 }
 
 /// A place that answers each request with these bytes, or never.
-fn answering(bytes: Option<Vec<u8>>) -> String {
+pub(crate) fn answering(bytes: Option<Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

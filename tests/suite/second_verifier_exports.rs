@@ -34,7 +34,7 @@ for line in sys.stdin:
 "#;
 
 /// Writes an export with these files, and a statement that fits them.
-fn pack(path: &Path, files: &[(String, Vec<u8>)], is_redacted: bool) {
+pub(crate) fn pack(path: &Path, files: &[(String, Vec<u8>)], is_redacted: bool) {
     let _gone = std::fs::remove_file(path);
     let mut archive = ArchiveWriter::create(path).unwrap();
     let mut hashes = Vec::new();
@@ -136,13 +136,9 @@ fn reason(what: &str, has_proof: bool) -> Option<&'static str> {
     let (file, change) = what.split_once(": ")?;
     let is_of = |field: &str| change.starts_with(&format!("{field} of line"));
     match file {
-        // The records, the proof and the checkpoint do not say what a document is for, or in which order they come. Only
-        // configurations and refused payloads have to be there; a listener may keep its prompts elsewhere.
+        // The records, the proof and the checkpoint do not say what a document is for, or in which order they come.
         "documents.jsonl" if is_of("what") => Some("what a document is for is not proved"),
         "documents.jsonl" if change.ends_with("swapped") => Some("the order of documents says nothing"),
-        "documents.jsonl" if change.ends_with("removed") => {
-            Some("a prompt or an answer may be kept elsewhere")
-        }
         "records.jsonl" if is_of("position") && !has_proof => Some("only with a checkpoint: positions"),
         "records.jsonl" if change.ends_with("removed") && !has_proof => {
             Some("only with a checkpoint: the end")

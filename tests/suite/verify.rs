@@ -70,6 +70,9 @@ async fn c2_verify_names_the_first_record_that_was_edited_removed_inserted_or_mo
         ("UPDATE record SET time = time + 1 WHERE pos = 7", 7),
         ("UPDATE record SET salt = x'00112233445566778899aabbccddeeff' WHERE pos = 5", 5),
         ("DELETE FROM record WHERE pos = 6", 6),
+        // Removed, and the rest numbered anew.
+        ("DELETE FROM record WHERE pos = 9; UPDATE record SET pos = -pos WHERE pos > 9;
+          UPDATE record SET pos = -pos - 1 WHERE pos < 0", 9),
         (
             "UPDATE record SET pos = -pos WHERE pos > 7; UPDATE record SET pos = 1 - pos WHERE pos < 0;
              INSERT INTO record SELECT 8, thread, 1000, id, kind, sender, addressee, call, turn, NULL, cause, NULL,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A second verifier of logs, for the tests. It was written from docs/reference/log.md and docs/reference/proof.md, and
+"""A second verifier of logs, for the tests. Of a log whose programs keep their prompts elsewhere it says that they are
+not there. It was written from docs/reference/log.md and docs/reference/proof.md, and
 shares no code with the product or with the verify.py of an export.
 
     systole_log.py LOG          prints what it finds as one line of JSON
@@ -16,6 +17,12 @@ from datetime import datetime, timedelta
 from xml.parsers import expat
 
 CORE = "https://xml-pipeline.org/ns/core/v1"
+LISTENER = "urn:systole:listener:v1"
+# Bodies from which no state is made: only these may be erased whole.
+SPOKEN = {
+    "message": ["request", "begin", "call", "to-all", "to-first", "note", "final", "ask-person", "steer"],
+    "approval": ["amendment"], "steer": ["steered"], "timer": ["set"],
+}
 ROWS = """
 SELECT r.pos, t.text AS thread, r.seq, r.id, k.text AS kind, s.text AS sender, r.addressee AS to_id, a.text AS to_text,
        r.call, r.turn, r.ordinal, r.cause, r.key, r.origin, r.time, c.hash AS config, r.code AS code_id, m.text AS code,
@@ -96,6 +103,34 @@ def root_element(body):
     return found[0] if found else (None, {})
 
 
+def erasure(body):
+    """What an <erased> names: whether it is of a fork, the parts with their positions, the hashes of documents."""
+    parts, documents, roots = [], [], []
+
+    def opened(name, attributes):
+        roots.append((name, attributes))
+        if name == f"{CORE} record":
+            parts.extend((int(attributes["position"]), int(part)) for part in attributes["parts"].split())
+        if name == f"{CORE} document":
+            documents.append(bytes.fromhex(attributes["hash"]))
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = opened
+    parser.Parse(body, True)
+    name, attributes = roots[0]
+    return (attributes.get("forked") == "true", parts, documents) if name == f"{CORE} erased" else None
+
+
+def link_before(text):
+    """The hash before a link of a prompt."""
+    kind, _, rest = text.partition(b"\n")
+    if kind not in (b"systole prompt v1", b"systole prompt segment v1"):
+        return None
+    size, _, rest = rest.partition(b"\n")
+    before, _, rest = rest.partition(b"\n")
+    return bytes.fromhex(before.decode()) if len(rest) == int(size.split(b" ")[1]) else None
+
+
 class Log:
     def __init__(self, path):
         # A log that was closed is one file; nothing is made beside it.
@@ -105,6 +140,7 @@ class Log:
         self.db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         self.tables = {row[0] for row in self.db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         self.tree, self.ends, self.named = Tree(), {}, {}
+        self.holes, self.erased, self.erased_documents = [], set(), set()
         self.spawned, self.confirmed, self.finished, self.items, self.keys = {}, {}, {}, set(), set()
 
     def body(self, row):
@@ -184,15 +220,38 @@ class Log:
             if value[-1] is not None:
                 need(value not in known, pos, "it is recorded twice")
                 known.add(value)
-        self.named.setdefault(row["config"], pos)
+        self.named.setdefault(row["config"], (pos, "configuration"))
+        self.losses(row, body, values)
         self.relatives(row, body, leaf)
+
+    def losses(self, row, body, values):
+        """The parts that the record lacks, and what it says was erased of others."""
+        lost = [number for number, seal in enumerate([row["salt"]] + [seal for *_, seal in values]) if len(seal) == 32]
+        kind, code, pos = row["kind"], row["code"], row["pos"]
+        may_go = kind in ("journal", "refusal", "outcome") or code in SPOKEN.get(kind, [])
+        need(0 not in lost or may_go, pos, "a body is gone from which state is made")
+        self.holes.extend((pos, number) for number in lost)
+        if (row["thread"], kind, code, row["sender"]) == ("sys", "message", "told", "core"):
+            named = erasure(body)
+            if named:
+                is_of_fork, parts, documents = named
+                if is_of_fork:
+                    self.erased, self.erased_documents = set(), set()
+                self.erased.update((at, number) for at, number in parts if at < pos)
+                self.erased_documents.update(documents)
 
     def relatives(self, row, body, leaf):
         kind, code, pos = row["kind"], row["code"], row["pos"]
         if kind == "refusal":
             name, attributes = root_element(body)
             if name == f"{CORE} system-error" and re.fullmatch("[0-9a-f]{64}", attributes.get("hash", "")):
-                self.named.setdefault(bytes.fromhex(attributes["hash"]), pos)
+                self.named.setdefault(bytes.fromhex(attributes["hash"]), (pos, "refused bytes"))
+        if kind == "journal":
+            name, attributes = root_element(body)
+            hashes = [attributes.get("prompt", "")] + attributes.get("blobs", "").split()
+            for hash in hashes if name == f"{LISTENER} journal" else []:
+                if re.fullmatch("[0-9a-f]{64}", hash):
+                    self.named.setdefault(bytes.fromhex(hash), (pos, "of a journal"))
         if kind == "message" and code == "spawn":
             self.spawned[leaf] = (row["thread"], pos)
         if kind == "message" and code in ("answer", "inbox"):
@@ -217,19 +276,30 @@ class Log:
         for thread, (said, pos) in self.finished.items():
             need(thread in self.ends and self.ends[thread][1].hex() == said, pos, "it names another last head")
 
+    def explained(self):
+        for pos, number in self.holes:
+            need((pos, number) in self.erased, pos, f"part {number} is gone, and no <erased> record says so")
+
     def documents(self):
-        there = set()
+        there, links = set(), {}
         has_pieces = self.db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'piece'").fetchone()
         pieces = dict(map(tuple, self.db.execute("SELECT hash, bytes FROM piece"))) if has_pieces else {}
         for hash, data in self.db.execute("SELECT hash, bytes FROM document"):
+            if not data and sha(data) != hash:
+                need(hash in self.erased_documents, 0, "a document has no bytes, and no <erased> record says so")
+                continue
             if data.startswith(b"systole pieces v1\n") and sha(data) != hash:
                 names = [data[at:at + 32] for at in range(18, len(data), 32)]
                 need(all(name in pieces for name in names), 0, "a piece of a document is not there")
                 data = b"".join(pieces[name] for name in names)
             need(sha(data) == hash, 0, "a document does not have its hash")
             there.add(hash)
-        for hash, pos in self.named.items():
-            need(hash in there, pos, "a document that it names is not there")
+            links[hash] = link_before(data)
+        for hash, (pos, what) in self.named.items():
+            while hash:
+                is_known = hash in there or hash in self.erased_documents
+                need(is_known, pos, f"a document that it names is not there: {what}")
+                hash = links.get(hash)
 
     def verify(self):
         count = self.db.execute("SELECT count(*) FROM record").fetchone()[0]
@@ -237,6 +307,7 @@ class Log:
             self.record(row)
         need(self.tree.size == count, self.tree.size + 1, "a record cannot be read")
         self.families()
+        self.explained()
         self.documents()
         verdict = self.db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         need(verdict == "ok", 0, verdict)

@@ -119,6 +119,19 @@ impl HttpClient {
         self.send(to, request, connect, first).await
     }
 
+    /// Gets what is at an address, and waits for the head of the answer, until `first` has passed.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn get(
+        &self,
+        to: &HttpAddress,
+        connect: Duration,
+        first: Duration,
+    ) -> Result<HttpAnswer, Unanswered> {
+        self.send(to, Request::new(Full::new(Bytes::new())), connect, first).await
+    }
+
     /// Sends a request, whose address and host are set here, and waits for the head of the answer, until `first` has
     /// passed.
     ///

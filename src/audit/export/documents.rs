@@ -37,6 +37,47 @@ impl DocumentUse {
             DocumentUse::Answer => "answer",
         }
     }
+
+    /// What records call it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            DocumentUse::Configuration => "the configuration",
+            DocumentUse::Refused => "the refused bytes",
+            DocumentUse::Prompt => "the prompt",
+            DocumentUse::Answer => "the answer of a model",
+        }
+    }
+
+    /// Whether a journal names it.
+    pub const fn is_of_journal(self) -> bool {
+        matches!(self, DocumentUse::Prompt | DocumentUse::Answer)
+    }
+
+    /// The documents that a record with this kind and body names besides its configuration.
+    pub fn named_in(kind: &str, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
+        let named: Vec<(String, DocumentUse)> = if kind == RecordKind::Refusal.as_str() {
+            let refused = attribute(body, "system-error", "hash");
+            refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
+        } else if kind == RecordKind::Journal.as_str() {
+            match EarlierEntry::read(body).map(|earlier| earlier.entry) {
+                Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
+                Ok(JournalEntry::Result(outcome)) => {
+                    outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()
+                }
+                Err(_) => Vec::new(),
+            }
+        } else {
+            Vec::new()
+        };
+        named.into_iter().filter_map(|(hash, what)| Some((Digest::parse(&hash).ok()?, what))).collect()
+    }
+
+    /// All documents that a record names.
+    pub fn named_by(record: &Record) -> impl Iterator<Item = (Digest, DocumentUse)> {
+        let header = &record.header;
+        let config = std::iter::once((header.config, DocumentUse::Configuration));
+        config.chain(DocumentUse::named_in(header.kind.as_str(), &record.body))
+    }
 }
 
 /// A document outside of its log.
@@ -62,11 +103,6 @@ impl ExportedDocument {
             Err(_) => (None, Some(hex_of(bytes))),
         };
         ExportedDocument { sha256: hash.to_string(), what: what.as_str().to_owned(), text, hex }
-    }
-
-    /// Its hash, if its bytes have it.
-    pub fn checked(self) -> Option<Digest> {
-        self.content().map(|(hash, _)| hash)
     }
 
     /// Its hash and its bytes, if they fit.
@@ -106,32 +142,15 @@ impl NamedDocuments {
 
     /// Takes what a record names.
     pub fn take(&mut self, record: &Record) {
-        let h = &record.header;
-        if !self.lacks_configurations {
-            self.add(h.config, DocumentUse::Configuration);
-        }
-        if h.kind == RecordKind::Refusal {
-            let refused = attribute(&record.body, "system-error", "hash");
-            let refused = refused.and_then(|hash| Digest::parse(&hash).ok());
-            refused.into_iter().for_each(|hash| self.add(hash, DocumentUse::Refused));
-        }
-        if h.kind != RecordKind::Journal {
-            return;
-        }
-        let hashes = match EarlierEntry::read(&record.body).map(|earlier| earlier.entry) {
-            Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
-            Ok(JournalEntry::Result(outcome)) => {
-                outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()
+        for (hash, what) in DocumentUse::named_by(record) {
+            if what != DocumentUse::Configuration || !self.lacks_configurations {
+                self.add(hash, what);
             }
-            Err(_) => Vec::new(),
-        };
-        for (hash, what) in hashes {
-            Digest::parse(&hash).into_iter().for_each(|hash| self.add(hash, what));
         }
     }
 
     /// Writes them, and the earlier links of prompts, which `before` reads. Returns how many were written, and how
-    /// many configurations and refused payloads the log does not have.
+    /// many the log does not have: they are erased, or a listener keeps its prompts elsewhere.
     pub fn write(
         &mut self,
         reader: &dyn LogReader,
@@ -141,9 +160,9 @@ impl NamedDocuments {
         let (mut written, mut missing, mut next) = (0, 0, 0);
         while let Some((hash, what)) = self.all.get(next).copied() {
             next += 1;
-            let Some(bytes) = reader.document(hash)? else {
-                // A listener may keep its prompts elsewhere, and journal only their hashes.
-                missing += u64::from(matches!(what, DocumentUse::Configuration | DocumentUse::Refused));
+            // Signs are in the place of one that is erased.
+            let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
+                missing += 1;
                 continue;
             };
             if what == DocumentUse::Prompt {

@@ -62,10 +62,12 @@ impl ExportExamination {
             root: proved.map_or(systole_proof::tree::empty_root(), |(_, root)| root),
             roots: proved.into_iter().collect::<BTreeMap<_, _>>(),
             times: walked.times.as_ref().and_then(|(first, last)| Some((moment(first)?, moment(last)?))),
+            moments: BTreeMap::new(),
             configs: walked.configs,
             // What is left out of an export is listed from the export itself.
             erased: Vec::new(),
             erased_documents: 0,
+            elsewhere: 0,
             files: Vec::new(),
             others: Vec::new(),
         };
@@ -89,7 +91,7 @@ impl ExportExamination {
                               end their parent records. Other threads of the log are not in the export."
                 .to_owned();
         }
-        if self.walked.missing > 0
+        if self.walked.lacks_configurations
             && let Some(configuration) = answers.get_mut(2)
         {
             configuration.words =
@@ -116,8 +118,8 @@ impl ExportExamination {
     /// What was not checked, in words.
     pub fn not_checked(&self) -> Vec<String> {
         let mut words = self.uncompared.clone();
-        let after =
-            self.walked.leaves.iter().filter(|(at, _)| self.proved.is_some_and(|size| *at > size)).count();
+        let is_after = |(at, _): &&(u64, TreeHash)| self.proved.is_some_and(|size| *at > size);
+        let after = self.walked.proved_leaves().iter().filter(is_after).count();
         match (self.proved, after) {
             (None, _) => words.push(
                 "whether records were changed since: the export has no checkpoint of its log".to_owned(),
@@ -137,9 +139,12 @@ impl ExportExamination {
                 words.push("a signature of statement.json, by a key that the policy does not name".to_owned())
             }
         }
-        let WalkedExport { missing, unread, orphan, .. } = &self.walked;
+        let WalkedExport { missing, erased, unread, orphan, .. } = &self.walked;
         if *missing > 0 {
             words.push(format!("{missing} documents that records name: the export was made without them"));
+        }
+        if *erased > 0 {
+            words.push(format!("{erased} documents that records name: they are erased in the log"));
         }
         if *unread > 0 {
             words.push(format!(

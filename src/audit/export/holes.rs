@@ -40,6 +40,9 @@ impl HoleReason {
     }
 }
 
+/// What is said of a part that no record of an erasure names.
+const UNEXPLAINED: &str = "unexplained: it is said to be erased, and no <erased> record says so";
+
 /// A part that was left out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +61,9 @@ pub struct ExportHole {
     pub length: u64,
     /// Why it was left out. `None` if that is not known.
     pub why: Option<HoleReason>,
+    /// Whether it is said to be erased, and no record of an erasure names it.
+    #[serde(skip)]
+    pub is_unexplained: bool,
 }
 
 impl ExportHole {
@@ -77,15 +83,20 @@ impl ExportHole {
             at,
             length,
             why: None,
+            is_unexplained: false,
         };
         dropped.map(hole).collect()
     }
 
     /// The hole in words.
     pub fn words(&self) -> String {
-        let ExportHole { position, thread, seq, part, at, length, why } = self;
+        let ExportHole { position, thread, seq, part, at, length, why, is_unexplained } = self;
         let place = if *part == 0 { String::new() } else { format!(" from byte {at}") };
-        let why = why.map(|why| format!(": {}", why.as_str())).unwrap_or_default();
+        let why = match why {
+            _ if *is_unexplained => format!(": {UNEXPLAINED}"),
+            Some(why) => format!(": {}", why.as_str()),
+            None => String::new(),
+        };
         format!("record {seq} of {thread} at #{position}, part {part}, {length} bytes{place}{why}")
     }
 }

@@ -22,6 +22,7 @@ pub mod verifying;
 
 use std::io;
 
+use super::erasures::{self, LossCheck, LossReport, PromptReading};
 use holes::{ExportHole, HoleReason};
 use record_line::ExportedRecord;
 use redaction::Redaction;
@@ -41,6 +42,9 @@ pub enum ExportFault {
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] io::Error),
+    /// The reason of an erasure has what is to be left out.
+    #[error("the reason of the erasure at #{} repeats what is to be left out", .0.0)]
+    Reason(Position),
     /// The key of a message has what is to be left out.
     #[error("the key of record {seq} of thread {thread} repeats what is to be left out")]
     Key {
@@ -60,6 +64,8 @@ pub struct ExportScope {
     pub last: Position,
     /// What is left out of the records.
     pub redaction: Option<Redaction>,
+    /// The records of the log's own thread that say what was erased of the exported ones.
+    pub erasures: Vec<(Position, Record)>,
 }
 
 impl ExportScope {
@@ -72,7 +78,24 @@ impl ExportScope {
         }
         threads.sort_by(|a, b| a.as_str().split('.').cmp(b.as_str().split('.')));
         threads.dedup();
-        Ok(ExportScope { threads, last, redaction: None })
+        Ok(ExportScope { threads, last, redaction: None, erasures: Vec::new() })
+    }
+
+    /// Looks for what the records lack, and takes the records along that explain it. What nothing explains is damage.
+    pub fn explain(
+        &mut self,
+        reader: &dyn LogReader,
+        reading: PromptReading,
+    ) -> Result<LossReport, ExportFault> {
+        let mut check = LossCheck::knowing(reader, reading, self.last)?;
+        self.each_whole(reader, |position, record| Ok(check.record(position, record)?))?;
+        let report = check.finish(&[]);
+        erasures::damage("the log", &report)?;
+        let is_apart = !self.threads.contains(&ThreadId::sys());
+        for position in report.explaining.iter().filter(|_| is_apart) {
+            self.erasures.extend(reader.after(Position(position.0.saturating_sub(1)), 1)?);
+        }
+        Ok(report)
     }
 
     /// Passes every record on, thread by thread, without what is left out. Each was verified against the one before it.

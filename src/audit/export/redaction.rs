@@ -137,6 +137,10 @@ impl Redaction {
         gathered: &GatheredValues,
     ) -> Result<(), ExportFault> {
         let mut named = NamedHashes::default();
+        let repeats = |(_, record): &&(Position, Record)| gathered.values.are_in(&record.body);
+        if let Some((position, _)) = scope.erasures.iter().find(repeats) {
+            return Err(ExportFault::Reason(*position));
+        }
         scope.each(reader, |position, record| {
             if record.header.key.as_ref().is_some_and(|key| gathered.are_in_key(key.as_str())) {
                 let (thread, seq) = (record.header.thread.clone(), record.header.seq);

@@ -6,6 +6,7 @@ use serde_json::json;
 use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::statement::{decoded, encoded, key_id, sign, verify};
 
+use super::documents::DocumentUse;
 use systole_core::types::ids::Digest;
 
 /// The type of the payload.
@@ -16,6 +17,10 @@ const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE: &str = "https://xml-pipeline.org/ns/export/v1";
 /// The form of an export.
 pub const FORM: &str = "systole export v1";
+/// The word of an export without documents.
+pub const WITHOUT_DOCUMENTS: &str = "documents";
+/// The word of an export without documents that only journals name: a program keeps its prompts elsewhere.
+pub const WITHOUT_PROMPTS: &str = "prompts";
 
 /// What an export says about itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -26,8 +31,16 @@ pub struct ExportPredicate {
     pub threads: Vec<String>,
     /// The last position of the log that was looked at.
     pub last: u64,
-    /// What was left out: `documents`, or a kind of redaction.
+    /// What was left out: `documents` or `prompts`.
     pub without: Vec<String>,
+}
+
+impl ExportPredicate {
+    /// Whether the export may lack a document of that use.
+    pub fn may_lack(&self, what: DocumentUse) -> bool {
+        let is_without = |word: &str| self.without.iter().any(|left| left == word);
+        is_without(WITHOUT_DOCUMENTS) || (what.is_of_journal() && is_without(WITHOUT_PROMPTS))
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -10,11 +10,14 @@ use systole_proof::tree::TreeHash;
 
 use super::children::{Children, parent};
 use super::damage::ExportDamage;
-use super::documents::ExportedDocument;
-use super::holes::ExportHole;
+use super::documents::{DocumentUse, ExportedDocument};
+use super::holes::{ExportHole, HoleReason};
 use super::record_line::{ExportedRecord, HashedLine, digest};
-use systole_core::rules::core_payload::attributes;
+use super::statement::ExportPredicate;
+use crate::audit::erasing::is_erasable;
+use crate::audit::erasures::{PromptReading, RecordedErasures};
 use systole_core::types::ids::Digest;
+use systole_core::types::ports::Position;
 
 /// What the last record of a thread was.
 struct LastOf {
@@ -24,15 +27,22 @@ struct LastOf {
 }
 
 /// A walk through the records of an export.
-#[derive(Default)]
 pub struct ExportWalk {
+    reading: PromptReading,
+    erasures: RecordedErasures,
+    /// The leaves of the records that only say what was erased.
+    erasure_leaves: BTreeMap<u64, TreeHash>,
+    /// The positions of records that lack their whole body although their threads need it.
+    needed: HashSet<u64>,
+    /// The links of prompts, each with the hash of the one before it.
+    links: HashMap<Digest, Digest>,
     threads: HashMap<String, LastOf>,
     /// The thread whose records are read.
     current: Option<String>,
     leaves: BTreeMap<u64, TreeHash>,
     children: Children,
     /// Documents that records name, with the first position and what they are.
-    named: HashMap<String, (u64, &'static str)>,
+    named: HashMap<Digest, (u64, DocumentUse)>,
     documents: HashSet<Digest>,
     /// The parts that were left out, and how many of them `holes.jsonl` has listed.
     holes: Vec<ExportHole>,
@@ -46,12 +56,18 @@ pub struct ExportWalk {
 pub struct WalkedExport {
     /// The leaves, by position.
     pub leaves: Vec<(u64, TreeHash)>,
+    /// The leaves of the records that say what was erased.
+    pub erasures: Vec<(u64, TreeHash)>,
     /// Threads.
     pub threads: u64,
     /// Documents.
     pub documents: u64,
-    /// Documents that records name and the export does not have.
+    /// Documents that records name, and the export was made without them.
     pub missing: u64,
+    /// Whether one of them is a configuration.
+    pub lacks_configurations: bool,
+    /// Documents that records name, and that were erased in the log.
+    pub erased: u64,
     /// Configurations that records name.
     pub configs: usize,
     /// Parts that were left out.
@@ -64,7 +80,42 @@ pub struct WalkedExport {
     pub orphan: Option<String>,
 }
 
+impl WalkedExport {
+    /// All leaves that a proof is about, by position.
+    pub fn proved_leaves(&self) -> Vec<(u64, TreeHash)> {
+        let mut all = [&self.leaves[..], &self.erasures[..]].concat();
+        all.sort_unstable();
+        all
+    }
+
+    /// How many parts are said to be erased, and no record says so.
+    pub fn unexplained(&self) -> usize {
+        self.holes.iter().filter(|hole| hole.is_unexplained).count()
+    }
+}
+
 impl ExportWalk {
+    /// Begins before the first line.
+    pub fn new(reading: PromptReading) -> ExportWalk {
+        ExportWalk {
+            reading,
+            erasures: RecordedErasures::default(),
+            erasure_leaves: BTreeMap::new(),
+            needed: HashSet::new(),
+            links: HashMap::new(),
+            threads: HashMap::new(),
+            current: None,
+            leaves: BTreeMap::new(),
+            children: Children::default(),
+            named: HashMap::new(),
+            documents: HashSet::new(),
+            holes: Vec::new(),
+            listed: 0,
+            times: None,
+            orphan: None,
+        }
+    }
+
     /// Takes the next line of `records.jsonl`, without its line break.
     pub fn record(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
         let record: ExportedRecord = serde_json::from_slice(line)
@@ -80,17 +131,43 @@ impl ExportWalk {
         }
         if hashed.dropped > 0 {
             self.holes.extend(ExportHole::of(&record));
+            let is_needed = || record.record().is_ok_and(|record| !is_erasable(&record));
+            if hashed.body.is_none() && is_needed() {
+                self.needed.insert(position);
+            }
         }
         let (first, last) = self.times.take().unwrap_or_else(|| (record.time.clone(), record.time.clone()));
-        self.times = Some((first.min(record.time.clone()), last.max(record.time)));
-        self.named.entry(record.config).or_insert((position, "the configuration"));
-        if record.kind == "refusal"
-            && let Some(body) = &hashed.body
-            && let Some([Some(hash)]) = attributes(body, "system-error", ["hash"])
-            && digest(&hash).is_some()
-        {
-            self.named.entry(hash).or_insert((position, "the refused bytes"));
+        self.times = Some((first.min(record.time.clone()), last.max(record.time.clone())));
+        let config = digest(&record.config).map(|config| (config, DocumentUse::Configuration));
+        let body = hashed.body.as_deref().unwrap_or_default();
+        for (hash, what) in config.into_iter().chain(DocumentUse::named_in(&record.kind, body)) {
+            self.named.entry(hash).or_insert((position, what));
         }
+        self.take_erasures(&record);
+        Ok(())
+    }
+
+    /// Takes what a record of the log's own thread says of erasures.
+    fn take_erasures(&mut self, record: &ExportedRecord) {
+        if let Some(record_of_log) = (record.thread == "sys").then(|| record.record().ok()).flatten() {
+            self.erasures.take(Position(record.position), &record_of_log);
+        }
+    }
+
+    /// Takes the next line of `erased.jsonl`, without its line break: a record of the log's own thread. Only a proof
+    /// shows that it is one.
+    pub fn erasure(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+        let record: ExportedRecord = serde_json::from_slice(line)
+            .map_err(|fault| ExportDamage::of(format!("a line of erased.jsonl is no record: {fault}")))?;
+        let position = record.position;
+        let damaged = |why: &str| ExportDamage { position, why: why.to_owned() };
+        let hashed = record.hashed().map_err(|why| damaged(&why))?;
+        let is_next = self.erasure_leaves.last_key_value().is_none_or(|(last, _)| *last < position);
+        if record.thread != "sys" || hashed.dropped > 0 || !is_next || self.leaves.contains_key(&position) {
+            return Err(damaged("erased.jsonl has other records than those of erasures, in their order"));
+        }
+        self.erasure_leaves.insert(position, hashed.leaf.0);
+        self.take_erasures(&record);
         Ok(())
     }
 
@@ -128,10 +205,15 @@ impl ExportWalk {
             ExportDamage::of(format!("a line of documents.jsonl is no document: {fault}"))
         })?;
         let name: String = document.sha256.chars().take(64).collect();
-        let hash = document.checked().filter(|hash| self.documents.insert(*hash));
+        let found = document.content().filter(|(hash, _)| self.documents.insert(*hash));
         let why =
             || ExportDamage::of(format!("the document {name} does not fit its hash, or is there twice"));
-        hash.map(drop).ok_or_else(why)
+        let (hash, bytes) = found.ok_or_else(why)?;
+        let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
+        if let Some(before) = before.and_then(|before| Digest::parse(&before).ok()) {
+            self.links.insert(hash, before);
+        }
+        Ok(())
     }
 
     /// Takes the next line of `holes.jsonl`, without its line break.
@@ -150,34 +232,56 @@ impl ExportWalk {
         Ok(())
     }
 
-    /// The end. `has_documents` says that no document was left out.
-    pub fn finish(self, has_documents: bool) -> Result<WalkedExport, ExportDamage> {
+    /// Names the links before the prompts that records name.
+    fn name_links(&mut self) {
+        let is_prompt = |(_, (_, what)): &(&Digest, &(u64, DocumentUse))| *what == DocumentUse::Prompt;
+        let prompts: Vec<(Digest, u64)> =
+            self.named.iter().filter(is_prompt).map(|(hash, (position, _))| (*hash, *position)).collect();
+        for (hash, position) in prompts {
+            let mut last = hash;
+            while let Some(before) = self.links.get(&last).filter(|before| !self.named.contains_key(before)) {
+                last = *before;
+                self.named.insert(last, (position, DocumentUse::Prompt));
+            }
+        }
+    }
+
+    /// The end. The statement says what was left out.
+    pub fn finish(mut self, said: &ExportPredicate) -> Result<WalkedExport, ExportDamage> {
         if let Some(hole) = self.holes.get(self.listed) {
             let why = "holes.jsonl does not list a part that it lacks".to_owned();
             return Err(ExportDamage { position: hole.position, why });
         }
         self.children.finish(|thread| self.threads.get(thread).map(|last| last.head))?;
-        let is_missing = |(hash, _): &(&String, &(u64, &str))| {
-            digest(hash).is_none_or(|hash| !self.documents.contains(&hash))
-        };
-        let missing = || self.named.iter().filter(is_missing);
-        if let Some((hash, (position, what))) =
-            missing().min_by_key(|(_, (at, _))| *at).filter(|_| has_documents)
-        {
-            let why = format!("it names {what} {hash}, which is not in the export");
+        self.name_links();
+        let (erasures, needed) = (&self.erasures, &self.needed);
+        for hole in &mut self.holes {
+            let is_named = erasures.of_part(Position(hole.position), hole.part).is_some();
+            let may_go = hole.part > 0 || !needed.contains(&hole.position);
+            hole.is_unexplained = hole.why == Some(HoleReason::Erased) && !(is_named && may_go);
+        }
+        let missing: Vec<_> = self.named.iter().filter(|(hash, _)| !self.documents.contains(*hash)).collect();
+        let (erased, lost): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|(hash, _)| erasures.of_document(**hash).is_some());
+        let unsaid = lost.iter().filter(|(_, (_, what))| !said.may_lack(*what));
+        if let Some((hash, (position, what))) = unsaid.min_by_key(|(hash, (at, _))| (*at, **hash)) {
+            let why = format!("it names {} {hash}, which is not in the export", what.words());
             return Err(ExportDamage { position: *position, why });
         }
-        let configs = self.named.values().filter(|(_, what)| *what == "the configuration").count();
+        let is_configuration = |(_, what): &(u64, DocumentUse)| *what == DocumentUse::Configuration;
         Ok(WalkedExport {
             threads: self.threads.len() as u64,
             documents: self.documents.len() as u64,
-            missing: missing().count() as u64,
-            configs,
+            missing: lost.len() as u64,
+            lacks_configurations: lost.iter().any(|(_, named)| is_configuration(named)),
+            erased: erased.len() as u64,
+            configs: self.named.values().filter(|named| is_configuration(named)).count(),
             holes: self.holes,
             unread: self.children.unread,
             times: self.times,
             orphan: self.orphan,
             leaves: self.leaves.into_iter().collect(),
+            erasures: self.erasure_leaves.into_iter().collect(),
         })
     }
 }

@@ -10,7 +10,7 @@ use systole_core::types::time::Millis;
 pub enum AnswerStanding {
     /// Everybody with the same files finds the same.
     Recheckable,
-    /// The system says so; nothing else shows it.
+    /// The supplier says so, or only its own key shows it.
     Assertion,
     /// There is no answer.
     Nothing,
@@ -75,23 +75,30 @@ impl LogExamination {
             0 => String::new(),
             rest => format!(" The {rest} after them: anyone who can write the log."),
         };
-        match found.known() {
-            Some(known) => {
-                let words = format!(
-                    "Since {} signed, no one without that key can have changed the first {size} records. Before \
-                     that, anyone who could write the log.",
-                    known.log
-                );
-                (AnswerStanding::Recheckable, words + &rest)
+        let Some(known) = found.known() else {
+            let words = format!(
+                "The first {size} records are those of {}, which you kept; whose key signed it was not checked.",
+                found.place
+            );
+            return (AnswerStanding::Assertion, words + &rest);
+        };
+        let signed = format!(
+            "Since {} signed, no one without that key can have changed the first {size} records.",
+            known.log
+        );
+        let owner = match known.cosigned.first() {
+            Some(first) => format!("Since the witness {} cosigned, its holder cannot either.", first.witness),
+            None if found.is_apart => {
+                format!("You kept {}, so its holder cannot either.", found.place)
             }
             None => {
-                let words = format!(
-                    "The first {size} records are those of {}, which you kept; whose key signed it was not checked.",
-                    found.place
-                );
-                (AnswerStanding::Assertion, words + &rest)
+                let words = "Its holder can have written all of them anew: no witness cosigned, and you gave no \
+                             checkpoint that you kept.";
+                return (AnswerStanding::Assertion, format!("{signed} {words}{rest}"));
             }
-        }
+        };
+        let words = format!("{signed} {owner} Before that, anyone who could write the log.{rest}");
+        (AnswerStanding::Recheckable, words)
     }
 
     fn when(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
@@ -152,9 +159,9 @@ const CONTRADICTED: &str = "What was kept elsewhere contradicts the log, so it s
 
 /// What an answer is worth that holds only since a checkpoint.
 fn standing(best: Option<&CheckpointFinding>) -> AnswerStanding {
-    match best.map(CheckpointFinding::known) {
-        Some(Some(_)) => AnswerStanding::Recheckable,
-        Some(None) => AnswerStanding::Assertion,
+    match best {
+        Some(found) if found.is_confirmed() => AnswerStanding::Recheckable,
+        Some(_) => AnswerStanding::Assertion,
         None => AnswerStanding::Nothing,
     }
 }

@@ -109,6 +109,12 @@ impl CheckpointFinding {
         !matches!(self.signer, CheckpointSigner::Unknown(_))
     }
 
+    /// Whether someone else than the holder of the log's key says so: a witness of the policy cosigned it, or the reader
+    /// kept it apart. What only that key shows is the word of the supplier.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.known().is_some_and(|known| self.is_apart || !known.cosigned.is_empty())
+    }
+
     /// The judgement of the policy, if the checkpoint fits the log.
     pub(super) fn known(&self) -> Option<&PolicyVerdict> {
         match &self.signer {

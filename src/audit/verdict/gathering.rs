@@ -6,6 +6,7 @@ use std::path::Path;
 use std::vec;
 
 use super::programs::{StartedFile, StartedFiles};
+use crate::audit::erasures::PromptReading;
 use crate::audit::kinship;
 use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::Digest;
@@ -23,6 +24,8 @@ struct WalkGathering<'a> {
     sizes: &'a BTreeSet<u64>,
     roots: BTreeMap<u64, TreeHash>,
     times: Option<(Millis, Millis)>,
+    moments: BTreeMap<u64, Millis>,
+    newest: Millis,
     configs: BTreeSet<Digest>,
     erased: Vec<(Position, Vec<usize>)>,
     files: StartedFiles,
@@ -37,12 +40,16 @@ pub struct GatheredLog {
     pub roots: BTreeMap<u64, TreeHash>,
     /// The earliest and the latest time of a record.
     pub times: Option<(Millis, Millis)>,
+    /// The times of the first and the last record, and of those at both sides of each size that was asked about.
+    pub moments: BTreeMap<u64, Millis>,
     /// How many configurations records name.
     pub configs: usize,
     /// The records with erased parts, each with the numbers of these parts. Part 0 is the body without its values.
     pub erased: Vec<(Position, Vec<usize>)>,
     /// How many documents are erased.
     pub erased_documents: u64,
+    /// How many documents listeners that are no agents journal, and keep elsewhere.
+    pub elsewhere: u64,
     /// The files that programs of listeners were started with, in the order of their first starts.
     pub files: Vec<StartedFile>,
     /// What was found about each of the other logs, in the order in which they were given.
@@ -50,23 +57,25 @@ pub struct GatheredLog {
 }
 
 impl GatheredLog {
-    /// Verifies a whole log, and what its records say of each other: children and documents. Gathers the roots at those
-    /// sizes, and compares it with the other logs.
+    /// Verifies a whole log, and what its records say of each other: children, documents and erasures. Gathers the roots
+    /// at those sizes, and compares it with the other logs.
     pub fn of(
         log: &Path,
         sizes: &BTreeSet<u64>,
         others: &[&dyn LogReader],
+        reading: PromptReading,
     ) -> Result<(VerifySummary, GatheredLog), LogFault> {
         let start = || WalkGathering::new(sizes, others);
         let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take)?;
         let reader = sqlite::open_reading(log)?;
-        if let Some(misfit) = kinship::look(&reader)?.misfits.into_iter().next() {
-            let why = format!("record {} of {}: {}", misfit.seq, misfit.thread, misfit.why);
-            let path = log.display().to_string();
-            return Err(LogFault::Damaged { path, position: misfit.position, why });
+        let looked = kinship::look(&reader, reading)?;
+        if let Some(misfit) = looked.misfits.first() {
+            let (path, position) = (log.display().to_string(), misfit.position);
+            return Err(LogFault::Damaged { path, position, why: misfit.words() });
         }
         let mut gathered = gathering.finish();
-        gathered.erased_documents = reader.erased_documents()?;
+        gathered.erased_documents = reader.erased_documents()?.len() as u64;
+        gathered.elsewhere = looked.elsewhere;
         gathered.has_grown_to(summary.records, reader.last()?);
         Ok((summary, gathered))
     }
@@ -122,6 +131,8 @@ impl<'a> WalkGathering<'a> {
             sizes,
             roots,
             times: None,
+            moments: BTreeMap::new(),
+            newest: Millis(0),
             configs: BTreeSet::new(),
             erased: Vec::new(),
             files: StartedFiles::default(),
@@ -137,6 +148,10 @@ impl<'a> WalkGathering<'a> {
             self.roots.insert(size, self.tree.root());
         }
         let time = record.header.time;
+        if size == 1 || self.sizes.contains(&size) || self.sizes.contains(&(size - 1)) {
+            self.moments.insert(size, time);
+        }
+        self.newest = time;
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
         if !self.configs.contains(&record.header.config) {
@@ -152,15 +167,18 @@ impl<'a> WalkGathering<'a> {
     }
 
     /// The end of the log.
-    fn finish(self) -> GatheredLog {
+    fn finish(mut self) -> GatheredLog {
         let size = self.tree.size();
+        self.moments.insert(size, self.newest);
         GatheredLog {
             root: self.tree.root(),
             roots: self.roots,
             times: self.times,
+            moments: self.moments,
             configs: self.configs.len(),
             erased: self.erased,
             erased_documents: 0,
+            elsewhere: 0,
             files: self.files.finish(),
             others: self.others.into_iter().map(|other| other.finish(size)).collect(),
         }
@@ -210,11 +228,21 @@ mod tests {
         let longer = |position| OtherEnd::Longer(Position(position));
         let (root, roots) = ([0; 32], BTreeMap::new());
         let others = vec![longer(5), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
-        let (erased, erased_documents) = (Vec::new(), 0);
-        let (times, configs) = (None, 0);
+        let (erased, erased_documents, elsewhere) = (Vec::new(), 0, 0);
+        let (times, moments, configs) = (None, BTreeMap::new(), 0);
         let files = Vec::new();
-        let mut gathered =
-            GatheredLog { root, roots, times, configs, erased, erased_documents, files, others };
+        let mut gathered = GatheredLog {
+            root,
+            roots,
+            times,
+            moments,
+            configs,
+            erased,
+            erased_documents,
+            elsewhere,
+            files,
+            others,
+        };
         gathered.has_grown_to(4, Position(5));
         let left = [OtherEnd::Same(4), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
         assert_eq!(gathered.others, left);

@@ -4,6 +4,7 @@
 mod answers;
 mod checkpoints;
 mod entry;
+mod gaps;
 mod gathering;
 mod newest;
 mod programs;
@@ -14,6 +15,7 @@ use systole_proof::policy::TrustPolicy;
 pub use answers::{AnswerStanding, AuditAnswer};
 pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
 pub use entry::ProvedEntry;
+pub use gaps::CheckpointGap;
 pub use gathering::{GatheredLog, OtherEnd};
 pub use newest::{NewestCheckpoint, ProofStanding, ProofTone, WitnessStanding};
 pub use programs::StartedFile;
@@ -114,7 +116,8 @@ impl LogExamination {
             || self.best().and_then(CheckpointFinding::known).is_some_and(|known| known.is_quorum)
     }
 
-    /// The checkpoint that shows most: one with a quorum before one without, a larger one before a smaller one.
+    /// The checkpoint that shows most: one with a quorum before one without, one that others confirm before one that
+    /// only the log's key shows, a larger one before a smaller one.
     pub fn best(&self) -> Option<&CheckpointFinding> {
         // The checkpoint of an empty log fits every log.
         let shows =
@@ -122,7 +125,7 @@ impl LogExamination {
         let fits = self.checkpoints.iter().filter(shows);
         let rank = |found: &CheckpointFinding| {
             let known = found.known();
-            (known.is_some_and(|known| known.is_quorum), known.is_some(), found.size)
+            (known.is_some_and(|known| known.is_quorum), known.is_some(), found.is_confirmed(), found.size)
         };
         fits.max_by_key(|found| rank(found))
     }

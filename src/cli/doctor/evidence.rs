@@ -8,6 +8,7 @@ use crate::audit::{kinship, orphans};
 use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
 use crate::edges::log::sqlite;
+use crate::runtime::prompt_view;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;
 
@@ -38,7 +39,7 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
 
 /// Whether records agree with what others say of them.
 pub(super) fn kinship(log: &Path) -> Vec<Finding> {
-    let looked = sqlite::open_reading(log).and_then(|reader| kinship::look(&reader));
+    let looked = sqlite::open_reading(log).and_then(|reader| kinship::look(&reader, prompt_view::READING));
     let looked = match looked {
         Ok(looked) => looked,
         Err(fault) => return vec![log_finding(&fault)],
@@ -51,9 +52,14 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     }
     let mut found = Vec::new();
     for misfit in looked.misfits.iter().take(NAMED) {
-        let (thread, seq, at) = (&misfit.thread, misfit.seq, misfit.position.0);
-        let words = format!("record {seq} of {thread} at position {at}: {}", misfit.why);
-        let fix = format!("systole log {thread} --from {seq}, and a backup from before the change");
+        let (thread, seq) = (&misfit.thread, misfit.seq);
+        let (words, fix) = match misfit.position.0 {
+            0 => (misfit.why.clone(), "a backup from before the change".to_owned()),
+            at => (
+                format!("record {seq} of {thread} at position {at}: {}", misfit.why),
+                format!("systole log {thread} --from {seq}, and a backup from before the change"),
+            ),
+        };
         found.push(Finding::problem("evidence", words, fix, CommandExit::Log));
     }
     if let Some(more) = looked.misfits.len().checked_sub(NAMED).filter(|more| *more > 0) {

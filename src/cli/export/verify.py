@@ -33,11 +33,19 @@ MIB = 1 << 20
 SIZES = {
     "README.txt": MIB, "verify.py": MIB, "statement.json": MIB, "records.jsonl": 1 << 32, "documents.jsonl": 1 << 32,
     "checkpoint.txt": 256 << 10, "proof.json": 64 * MIB, "policy.txt": 256 << 10, "thread.xml": 1 << 32,
-    "index.html": 1 << 32, "holes.jsonl": 1 << 32, "starts.jsonl": 64 * MIB,
+    "index.html": 1 << 32, "holes.jsonl": 1 << 32, "erased.jsonl": 1 << 32, "starts.jsonl": 64 * MIB,
 }
 NEEDED = ["statement.json", "records.jsonl", "documents.jsonl"]
 LINE = 64 * MIB
 CORE = "https://xml-pipeline.org/ns/core/v1"
+LISTENER = "urn:systole:listener:v1"
+# The records whose whole body may be erased: no state is made from it.
+ERASABLE = {
+    "message": {"request", "begin", "call", "to-all", "to-first", "note", "final", "ask-person", "steer"},
+    "approval": {"amendment"}, "steer": {"steered"}, "timer": {"set"},
+}
+# What only journals name.
+OF_JOURNALS = {"the prompt", "the answer of a model"}
 RECORD = [
     "position", "thread", "seq", "id", "kind", "from", "to", "call", "turn", "ordinal", "cause", "key", "origin",
     "time", "config", "code", "length", "holes", "parts", "head",
@@ -48,6 +56,7 @@ REASONS = {
     "journal": "a journal entry", "error": "an error, which may quote a value", "repeat": "repeats what was left out",
     "hash": "has the hash of what is not in the export",
 }
+UNEXPLAINED = "unexplained: it is said to be erased, and no <erased> record says so"
 HOLES = 20
 OPTIONAL = {"to", "call", "turn", "ordinal", "cause", "key", "origin", "code"}
 HEADER = RECORD[1:16]
@@ -321,6 +330,23 @@ class Record:
             raise Damaged("it does not have a part for each hole")
         return found
 
+    def documents(self):
+        """The documents that it names, each with what it is."""
+        found = [(self.fields["config"], "the configuration")]
+        refused = self.says("refusal", None, "system-error", "hash")
+        found += [(hash, "the refused bytes") for hash in refused or []]
+        root = root_of(self.body) if self.fields["kind"] == "journal" and self.body is not None else None
+        if root and root[0] == f"{LISTENER} journal" and root[1].get("kind") == "model-started":
+            found.append((root[1].get("prompt", ""), "the prompt"))
+        if root and root[0] == f"{LISTENER} journal" and root[1].get("kind") == "model-result":
+            found += [(hash, "the answer of a model") for hash in root[1].get("blobs", "").split()]
+        return [(hash, what) for hash, what in found if re.fullmatch("[0-9a-f]{64}", hash)]
+
+    def may_be_erased(self):
+        """Whether no state is made from its body."""
+        kind = self.fields["kind"]
+        return kind in ("journal", "refusal", "outcome") or self.fields["code"] in ERASABLE.get(kind, ())
+
     def says(self, kind, code, element, *names):
         """Attributes of a payload of the core, if the record has such a kind and code and its body can be read."""
         if self.fields["kind"] != kind or (code and self.fields["code"] != code) or self.body is None:
@@ -363,6 +389,44 @@ def root_of(body):
     return None
 
 
+class Erasures:
+    """What the <erased> records of the log's own thread name."""
+
+    def __init__(self):
+        self.parts, self.documents = set(), set()
+
+    def take(self, record):
+        fields = record.fields
+        if (record.thread, fields["kind"], fields["code"], fields["from"]) != ("sys", "message", "told", "core"):
+            return
+        found, opened = [], []
+
+        def start(name, attributes):
+            if not opened and name != f"{CORE} erased":
+                raise ValueError("another element")
+            opened.append(name)
+            if name in (f"{CORE} erased", f"{CORE} record", f"{CORE} document"):
+                found.append((name[len(CORE) + 1:], attributes))
+
+        def refuse(*_):
+            raise ValueError("a document type")
+
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
+        try:
+            parser.Parse(record.body or b"", True)
+            parts = {(int(of["position"]), int(part)) for name, of in found if name == "record"
+                     for part in of["parts"].split()}
+            documents = {of["hash"] for name, of in found if name == "document"}
+        except (expat.ExpatError, ValueError, KeyError):
+            return
+        if found[0][1].get("forked") == "true":
+            # The ones before it name positions of the log that this one was forked from.
+            self.parts, self.documents = set(), set()
+        self.parts |= {(at, part) for at, part in parts if at < record.position}
+        self.documents |= documents
+
+
 class Walk:
     """Reads all records, thread after thread, and gathers what has to be compared."""
 
@@ -372,6 +436,8 @@ class Walk:
         self.named, self.times, self.current = {}, [], None
         # Threads that left out what they say of their children.
         self.blind = set()
+        # What was erased, the leaves of the records that say so, and records whose state is made from what they lack.
+        self.erasures, self.said, self.needed = Erasures(), {}, set()
 
     def take(self, record):
         thread, at = record.thread, record.position
@@ -391,10 +457,23 @@ class Walk:
         self.times = [min(self.times[0], record.fields["time"]), max(self.times[1], record.fields["time"])] \
             if self.times else [record.fields["time"]] * 2
         self.kin(record)
-        self.named.setdefault(record.fields["config"], (at, "the configuration"))
-        refused = record.says("refusal", None, "system-error", "hash")
-        if refused and re.fullmatch("[0-9a-f]{64}", refused[0]):
-            self.named.setdefault(refused[0], (at, "the refused bytes"))
+        for hash, what in record.documents():
+            self.named.setdefault(hash, (at, what))
+        if record.body is None and not record.may_be_erased():
+            self.needed.add(at)
+        self.erasures.take(record)
+
+    def erasure(self, record):
+        """A record of erased.jsonl. Only the proof shows that the log has it."""
+        at = record.position
+        if record.thread != "sys" or record.dropped or at <= max(self.said, default=-1) or at in self.leaves:
+            raise Damaged("erased.jsonl has other records than those of erasures, in their order", at)
+        self.said[at] = record.leaf
+        self.erasures.take(record)
+
+    def proved(self):
+        """The leaves that a proof is about."""
+        return sorted([*self.leaves.items(), *self.said.items()])
 
     def kin(self, record):
         fields, thread, at = record.fields, record.thread, record.position
@@ -697,18 +776,36 @@ def verify_holes(files, walk, lines):
         listed += 1
     if listed < len(walk.dropped):
         raise Damaged("holes.jsonl does not list a part that it lacks", walk.dropped[listed]["position"])
+    def is_unexplained(hole):
+        at, part = hole["position"], hole["part"]
+        is_named = (at, part) in walk.erasures.parts and (part or at not in walk.needed)
+        return hole["why"] == "erased" and not is_named
+
     if listed:
         lines.append(f"{listed} parts of bodies were left out; their hashes fit")
-    for hole in walk.dropped[:HOLES]:
+    unexplained = [hole for hole in walk.dropped if is_unexplained(hole)]
+    for hole in (unexplained + [hole for hole in walk.dropped if not is_unexplained(hole)])[:HOLES]:
         place = f" from byte {hole['at']}" if hole["part"] else ""
+        why = UNEXPLAINED if is_unexplained(hole) else REASONS[hole["why"]]
         lines.append(f"  record {hole['seq']} of {hole['thread']} at #{hole['position']}, part {hole['part']}, "
-                     f"{hole['length']} bytes{place}: {REASONS[hole['why']]}")
+                     f"{hole['length']} bytes{place}: {why}")
     if listed > HOLES:
         lines.append(f"  and {listed - HOLES} more, in holes.jsonl")
+    return len(unexplained)
+
+
+def link_before(data):
+    """The hash of the link before a link of a prompt."""
+    lines = data.split(b"\n", 3)
+    parts = {b"systole prompt segment v1": b"messages", b"systole prompt v1": b"header"}
+    if len(lines) < 4 or lines[0] not in parts or not re.fullmatch(parts[lines[0]] + b" [0-9]+", lines[1]):
+        return None
+    is_whole = len(lines[3]) == int(lines[1].split(b" ")[1]) and re.fullmatch(b"[0-9a-f]{64}", lines[2])
+    return lines[2].decode() if is_whole else None
 
 
 def verify_documents(files, walk, without):
-    found = set()
+    found, links = set(), {}
     for line in files.lines("documents.jsonl"):
         one = read_json(line, "a line of documents.jsonl")
         if not isinstance(one, dict) or set(one) not in ({"sha256", "what", "text"}, {"sha256", "what", "hex"}):
@@ -722,11 +819,19 @@ def verify_documents(files, walk, without):
         if hashlib.sha256(data).hexdigest() != one["sha256"] or one["sha256"] in found:
             raise Damaged(f"the document {str(one['sha256'])[:64]} does not fit its hash, or is there twice")
         found.add(one["sha256"])
-    missing = [(at, what, hash) for hash, (at, what) in walk.named.items() if hash not in found]
-    if missing and "documents" not in without:
-        at, what, hash = min(missing)
-        raise Damaged(f"it names {what} {hash}, which is not in the export", at)
-    return len(found), len(missing)
+        links[one["sha256"]] = link_before(data)
+    for prompt, (at, what) in list(walk.named.items()):
+        before = links.get(prompt) if what == "the prompt" else None
+        while before and before not in walk.named:
+            walk.named[before] = (at, what)
+            before = links.get(before)
+    missing = [(at, hash, what) for hash, (at, what) in walk.named.items() if hash not in found]
+    erased = [one for one in missing if one[1] in walk.erasures.documents]
+    lost = [one for one in missing if one[1] not in walk.erasures.documents]
+    for at, hash, what in sorted(lost):
+        if "documents" not in without and not (what in OF_JOURNALS and "prompts" in without):
+            raise Damaged(f"it names {what} {hash}, which is not in the export", at)
+    return len(found), len(lost), len(erased)
 
 
 def verify_proof(files, walk):
@@ -741,7 +846,7 @@ def verify_proof(files, walk):
             or not isinstance(proof["hashes"], list):
         raise Damaged("proof.json has another form")
     hashes = [hex_bytes(hash, 32, "a hash of proof.json") for hash in proof["hashes"]]
-    leaves = sorted((at - 1, leaf) for at, leaf in walk.leaves.items() if at <= note.size)
+    leaves = [(at - 1, leaf) for at, leaf in walk.proved() if at <= note.size]
     if leaves and leaves[0][0] < 0:
         raise Damaged("it has a record at position 0")
     if tree_root(leaves, note.size, hashes) != note.root:
@@ -796,18 +901,25 @@ def verify(path, policy, against):
     for line in files.lines("records.jsonl"):
         walk.take(Record(line))
     walk.finish()
-    documents, missing = verify_documents(files, walk, without)
+    for line in files.lines("erased.jsonl") if "erased.jsonl" in files.names else []:
+        walk.erasure(Record(line))
+    documents, missing, erased = verify_documents(files, walk, without)
     note = verify_proof(files, walk)
     lines.insert(0, "every hash fits, and each thread is one chain without gaps, from its first record")
-    verify_holes(files, walk, lines)
+    unexplained = verify_holes(files, walk, lines)
     if walk.times:
         lines.append(f"the records say: from {walk.times[0]} to {walk.times[1]}")
     words, code = verdict(note, policy, against, lines, skipped)
-    after = sum(at > note.size for at in walk.leaves) if note else 0
+    if unexplained:
+        lines.append(f"parts of bodies that are missing without a reason: {unexplained}")
+        code = code or 1
+    after = sum(at > note.size for at, _ in walk.proved()) if note else 0
     if after:
         skipped.append(f"{after} records after the checkpoint: anyone who can write the log may have made them")
     if missing:
         skipped.append(f"{missing} documents that records name: the export was made without them")
+    if erased:
+        skipped.append(f"{erased} documents that records name: they are erased in the log")
     if walk.unread:
         skipped.append(f"the beginning of {walk.unread} children: what their parents say of it was left out")
     without_parent = [one for one in walk.threads if "." in one and one.rpartition(".")[0] not in walk.threads]

@@ -27,6 +27,7 @@ use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointFinding, CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use crate::edges::system;
+use crate::runtime::prompt_view;
 use crate::runtime::replaying::{CannotReplay, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
@@ -38,13 +39,14 @@ const ENTRY: u64 = u32::MAX as u64;
 /// Most parts that were left out and are listed.
 const HOLES: usize = 20;
 /// Every name that an export may have, and its most bytes.
-const NAMES: [(&str, u64); 12] = [
+const NAMES: [(&str, u64); 13] = [
     ("README.txt", 1 << 20),
     ("verify.py", 1 << 20),
     ("statement.json", 1 << 20),
     ("records.jsonl", ENTRY),
     ("documents.jsonl", ENTRY),
     ("holes.jsonl", ENTRY),
+    ("erased.jsonl", ENTRY),
     ("starts.jsonl", 64 << 20),
     ("checkpoint.txt", NOTE_BYTES as u64),
     ("proof.json", 64 << 20),
@@ -180,15 +182,18 @@ fn examined(
 ) -> Result<ExportExamination, Unverified> {
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = stated(&mut archive, policy)?;
-    let mut walk = ExportWalk::default();
+    let mut walk = ExportWalk::new(prompt_view::READING);
     lines_of(&mut archive, "records.jsonl", |line| walk.record(line))?;
     lines_of(&mut archive, "documents.jsonl", |line| walk.document(line))?;
     if archive.has("holes.jsonl") {
         lines_of(&mut archive, "holes.jsonl", |line| walk.hole(line))?;
     }
-    let walked = walk.finish(!statement.predicate.without.iter().any(|what| what == "documents"))?;
+    if archive.has("erased.jsonl") {
+        lines_of(&mut archive, "erased.jsonl", |line| walk.erasure(line))?;
+    }
+    let walked = walk.finish(&statement.predicate)?;
     let mut sources = kept;
-    let proved = proved(&mut archive, &walked.leaves)?.map(|(signed, size, root)| {
+    let proved = proved(&mut archive, &walked.proved_leaves())?.map(|(signed, size, root)| {
         let place = format!("{}: checkpoint.txt", path.display());
         sources.insert(0, CheckpointSource { place, is_apart: false, signed });
         (size, root)
@@ -279,6 +284,13 @@ fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
         screen.say("  try: ask who sent it which log it is from");
         return exit;
     }
+    let unexplained = found.walked.unexplained();
+    if unexplained > 0 {
+        let words = format!("parts of bodies that are missing without a reason: {unexplained}");
+        let exit = screen.fail(CommandExit::Failed, words);
+        screen.say("  try: ask its sender for an export by a version that adds the records of erasures");
+        return exit;
+    }
     let useless = found.log.checkpoints.iter().find(|one| one.is_of_no_use());
     let useless = useless.map(|one| format!("{}: no signature of it counts by the policy", one.place));
     if let Some(words) = found.uncompared().first().cloned().or(useless) {
@@ -310,7 +322,9 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     if holes > 0 {
         lines.push(format!("  {holes} parts of bodies were left out; their hashes fit"));
     }
-    for hole in walked.holes.iter().take(HOLES) {
+    // Those without a reason come first: they are what a reader has to see.
+    let (unexplained, other): (Vec<_>, Vec<_>) = walked.holes.iter().partition(|hole| hole.is_unexplained);
+    for hole in unexplained.into_iter().chain(other).take(HOLES) {
         lines.extend(wrapped("    ", 6, &plain(&hole.words())));
     }
     if holes > HOLES {
@@ -335,7 +349,8 @@ fn as_json(path: &Path, found: &ExportExamination) -> Value {
     });
     json!({
         "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
-        "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes, "verdict": found.log.verdict().words(),
+        "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes,
+        "unexplained": walked.unexplained(), "erasures": walked.erasures.len(), "verdict": found.log.verdict().words(),
         "by": found.log.best().map(|best| &best.place), "signers": found.signers(),
         "checkpoints": found.log.checkpoints.iter().map(CheckpointFinding::words).collect::<Vec<_>>(),
         "answers": answers.collect::<Vec<_>>(), "not_checked": found.not_checked(),

@@ -53,7 +53,7 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
             match written(moment, &id) {
                 Ok(file) => Ok((id, file)),
                 Err(ExportFault::Log(fault)) => Err(fault.into()),
-                Err(ExportFault::Write(_) | ExportFault::Key { .. }) => {
+                Err(ExportFault::Write(_) | ExportFault::Key { .. } | ExportFault::Reason(_)) => {
                     let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
                     let refusal = unfit_address(words).fixed_by(format!("systole export {id} --html"));
                     Err(ReadRefusal::from(refusal).into())

@@ -20,6 +20,7 @@ use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_address;
 use crate::edges::log::notes;
+use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
@@ -154,7 +155,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
 
 fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>) -> ReadResult<VerifiedLog> {
     let sizes: BTreeSet<u64> = sources.iter().map(|source| source.signed.checkpoint().size()).collect();
-    let (summary, gathered) = match GatheredLog::of(log, &sizes, &[]) {
+    let (summary, gathered) = match GatheredLog::of(log, &sizes, &[], prompt_view::READING) {
         Ok(found) => found,
         Err(LogFault::Damaged { position, why, .. }) => {
             let verdict = match position.0 {

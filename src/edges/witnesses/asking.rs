@@ -1,13 +1,16 @@
-//! Asks a witness over HTTP for its cosignature: `POST …/add-checkpoint` of C2SP's `tlog-witness`. The whole exchange is
+//! Asks a witness over HTTP for its cosignature: `POST …/add-checkpoint` of C2SP's `tlog-witness`; and for the last
+//! checkpoint that it cosigned: `GET …/SHA256(origin)/checkpoint`. The whole exchange is
 //! bounded in time and bytes, because the witness may be slow or hostile. Nothing is tried again here.
 
 use std::time::Duration;
 
 use systole_http::{BodyPart, HttpAddress, HttpClient, Proxies, Unanswered, web_roots};
+use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
 
 use super::{WitnessFault, plain_words};
+use systole_core::types::ids::Digest;
 
 /// The most bytes of an answer: cosignatures of a few kinds.
 const ANSWER: usize = 64 << 10;
@@ -46,18 +49,69 @@ impl WitnessClient {
         asked.await.map_err(late)?
     }
 
+    /// Reads back the last checkpoint of a log that a witness cosigned, within that time. `None` if it has none.
+    pub async fn read_back(
+        &self,
+        to: &HttpAddress,
+        origin: &str,
+        within: Duration,
+    ) -> Result<Option<SignedCheckpoint>, WitnessFault> {
+        let until = Instant::now() + within;
+        let at = to.at(&format!(
+            "{}/{}/checkpoint",
+            to.path().trim_end_matches('/'),
+            Digest::of(origin.as_bytes())
+        ));
+        match self.exchange(&at, None, until).await? {
+            (200, body) => {
+                let signed =
+                    SignedCheckpoint::read(&body).map_err(|why| WitnessFault::Strange(why.to_string()))?;
+                let named = signed.checkpoint().origin();
+                if named != origin {
+                    let named = plain_words(named.as_bytes());
+                    return Err(WitnessFault::Strange(format!("it is a checkpoint of {named}")));
+                }
+                Ok(Some(signed))
+            }
+            (404, _) => Ok(None),
+            (status, body) => Err(WitnessFault::Refused { status, words: plain_words(&body) }),
+        }
+    }
+
     async fn asked(
         &self,
         to: &HttpAddress,
         request: &AddCheckpoint,
         until: Instant,
     ) -> Result<WitnessReply, WitnessFault> {
+        match self.exchange(to, Some(request), until).await? {
+            (200, body) => Ok(WitnessReply::Cosigned(body)),
+            (409, body) => match size_of(&body) {
+                Some(size) => Ok(WitnessReply::Knows(size)),
+                None => Err(WitnessFault::Strange(format!("409 without a size: {}", plain_words(&body)))),
+            },
+            (status, body) => Err(WitnessFault::Refused { status, words: plain_words(&body) }),
+        }
+    }
+
+    /// Sends a request, or gets what is at the address. Returns the status and the body of the answer.
+    async fn exchange(
+        &self,
+        to: &HttpAddress,
+        request: Option<&AddCheckpoint>,
+        until: Instant,
+    ) -> Result<(u16, Vec<u8>), WitnessFault> {
         let none = WitnessFault::NoAnswer;
         let via = self.proxies.to(to).map_err(none)?;
         let client = HttpClient::new(web_roots(), via).map_err(|fault| none(fault.to_string()))?;
         let left = until.saturating_duration_since(Instant::now());
-        let body = request.to_string().into_bytes();
-        let sent = client.post(to, Default::default(), body, left, left).await;
+        let sent = match request {
+            Some(request) => {
+                let body = request.to_string().into_bytes();
+                client.post(to, Default::default(), body, left, left).await
+            }
+            None => client.get(to, left, left).await,
+        };
         let mut answer = sent.map_err(|fault| {
             none(match fault {
                 Unanswered::NoConnection(why) => format!("no connection to {}: {why}", to.shown()),
@@ -74,18 +128,10 @@ impl WitnessClient {
                     return Err(WitnessFault::Strange(format!("it has more than {ANSWER} bytes")));
                 }
                 BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
-                BodyPart::End | BodyPart::Closed => break,
+                BodyPart::End | BodyPart::Closed => return Ok((answer.status, body)),
                 BodyPart::Cut => return Err(none("the answer broke off".to_owned())),
                 BodyPart::TooLate => return Err(none("the answer did not come to an end".to_owned())),
             }
-        }
-        match answer.status {
-            200 => Ok(WitnessReply::Cosigned(body)),
-            409 => match size_of(&body) {
-                Some(size) => Ok(WitnessReply::Knows(size)),
-                None => Err(WitnessFault::Strange(format!("409 without a size: {}", plain_words(&body)))),
-            },
-            status => Err(WitnessFault::Refused { status, words: plain_words(&body) }),
         }
     }
 }

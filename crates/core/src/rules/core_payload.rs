@@ -57,17 +57,60 @@ pub fn loss_accepted(given_up: LostRange) -> Body {
 /// `<erased>`: bytes were taken out of the log for good. Each record is named by its position, with the numbers of
 /// the parts that went.
 pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
-    written("erased", |erased| {
-        erased.attr_if("reason", reason).content(|inside| {
-            for (position, parts) in records {
-                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
-                inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
-            }
-            for document in documents {
-                inside.open("document").attr("hash", &document.to_string()).empty();
-            }
-        });
-    })
+    written("erased", |erased| erased_parts(erased.attr_if("reason", reason), records, documents))
+}
+
+/// `<erased forked="true">`: what the log lacks that this one was forked from, with the positions of this log. The
+/// `<erased>` records before it were copied and name positions of that log.
+pub fn erased_before_fork(records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
+    written("erased", |erased| erased_parts(erased.attr("forked", "true"), records, documents))
+}
+
+fn erased_parts(erased: StartTag<'_, 'static>, records: &[(Position, Vec<usize>)], documents: &[Digest]) {
+    erased.content(|inside| {
+        for (position, parts) in records {
+            let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+            inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
+        }
+        for document in documents {
+            inside.open("document").attr("hash", &document.to_string()).empty();
+        }
+    });
+}
+
+/// What an `<erased>` names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NamedErasure {
+    /// Whether it replaces the `<erased>` records before it, because the log is a fork.
+    pub is_of_fork: bool,
+    /// Records by their positions, with the numbers of their parts.
+    pub records: Vec<(Position, Vec<usize>)>,
+    /// Documents.
+    pub documents: Vec<Digest>,
+}
+
+/// Reads an `<erased>`.
+pub fn read_erased(body: &[u8]) -> Option<NamedErasure> {
+    let [forked] = attributes(body, "erased", ["forked"])?;
+    let is_of_fork = forked.as_deref() == Some("true");
+    let mut named = NamedErasure { is_of_fork, ..NamedErasure::default() };
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    loop {
+        match gate.step().ok()? {
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::CORE) => match tag.local {
+                "record" => {
+                    let position = gate.attribute("position")?.parse().ok()?;
+                    let parts = gate.attribute("parts")?;
+                    let parts = parts.split_whitespace().map(|part| part.parse().ok());
+                    named.records.push((Position(position), parts.collect::<Option<_>>()?));
+                }
+                "document" => named.documents.push(Digest::parse(&gate.attribute("hash")?).ok()?),
+                _ => {}
+            },
+            GateStep::Done => return Some(named),
+            _ => {}
+        }
+    }
 }
 
 /// `<erased-body>`: what a listener is shown in place of a body that was erased whole.

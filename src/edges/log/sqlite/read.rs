@@ -146,13 +146,16 @@ impl SqliteReader {
 }
 
 impl SqliteReader {
-    /// How many documents are erased.
-    pub fn erased_documents(&self) -> Result<u64, LogFault> {
-        let sql = "SELECT count(*) FROM document WHERE length(bytes) = 0 AND hash <> ?1";
-        let count: i64 = self.pool.read(|connection| {
-            connection.query_row(sql, [Digest::of(b"").0], |row| row.get(0)).map_err(|e| self.fault(&e))
-        })?;
-        Ok(count.unsigned_abs())
+    /// The documents that are erased: they have no bytes.
+    pub fn erased_documents(&self) -> Result<Vec<Digest>, LogFault> {
+        let sql = "SELECT hash FROM document WHERE length(bytes) = 0 AND hash <> ?1 ORDER BY id";
+        self.pool.read(|connection| {
+            let found = connection.prepare_cached(sql).and_then(|mut find| {
+                let rows = find.query_map([Digest::of(b"").0], |row| Ok(Digest(row.get(0)?)))?;
+                rows.collect()
+            });
+            found.map_err(|e| self.fault(&e))
+        })
     }
 
     /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.

@@ -60,7 +60,6 @@ fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Resul
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
-    ends(&moment, path)?;
     let mut summary = VerifySummary::default();
     let mut newest = NewestPlaces::default();
     let mut walk = Walk::after(&moment, &mut newest, path, Position(0));
@@ -69,6 +68,8 @@ fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Resul
         each(&record);
     })?;
     summary.last = walk.last();
+    // After the walk: a record that was taken out of the middle is reported where the next one does not fit.
+    ends(&moment, path)?;
     summary.documents = documents(&moment, path)?;
     // The walk began at position 1, and such a record could still be read by its number in its thread.
     let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";

@@ -1,0 +1,88 @@
+//! `systole verify --witness`: the last checkpoints of the log that witnesses hold, read back over HTTP. So a log that was
+//! rolled back together with its own checkpoints is found.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use systole_http::HttpAddress;
+
+use super::super::exit::CommandExit;
+use super::super::here;
+use super::super::screen::Screen;
+use crate::audit::columns::plain;
+use crate::audit::verdict::CheckpointSource;
+use crate::edges::witnesses::WitnessFault;
+
+/// How long a witness has for one answer.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// The checkpoints of these logs that the witnesses hold. Each witness has to hold one.
+pub(super) fn read_back(
+    screen: Screen,
+    urls: &[String],
+    origins: &BTreeSet<String>,
+) -> Result<Vec<CheckpointSource>, CommandExit> {
+    if origins.is_empty() {
+        let words =
+            "--witness: the log's name is not known: no policy names it, and no checkpoint is beside the log";
+        let exit = screen.fail(CommandExit::Usage, words);
+        screen.say("  try: --policy FILE or --key VKEY");
+        return Err(exit);
+    }
+    let mut addresses = Vec::new();
+    for url in urls {
+        let address = HttpAddress::parse(url).map_err(|why| {
+            let exit = screen.fail(CommandExit::Usage, format!("--witness {url}: {why}"));
+            screen.say("  try: the address that proof.to names, as https://HOST/PATH");
+            exit
+        })?;
+        addresses.push((url, address));
+    }
+    let mut read = Ok(Vec::new());
+    let ran = here::with_runtime(screen, async {
+        read = read_all(&addresses, origins).await.map_err(|Unread { url, fault }| match fault {
+            Some(fault) => {
+                let exit = screen.fail(CommandExit::Unavailable, format!("the witness {url}: {fault}"));
+                screen.say("  try: again later, or without --witness");
+                exit
+            }
+            None => {
+                let names = origins.iter().map(|name| plain(name)).collect::<Vec<_>>().join(", ");
+                let words = format!("the witness {url} holds no checkpoint of {names}");
+                let exit = screen.fail(CommandExit::Failed, words);
+                screen.say("  try: a witness that proof.to names; systole checkpoint --to sends it one");
+                exit
+            }
+        });
+        CommandExit::Done
+    });
+    if ran == CommandExit::Done { read } else { Err(ran) }
+}
+
+/// A witness without a checkpoint: it has none, or does not say so.
+struct Unread {
+    url: String,
+    fault: Option<WitnessFault>,
+}
+
+async fn read_all(
+    addresses: &[(&String, HttpAddress)],
+    origins: &BTreeSet<String>,
+) -> Result<Vec<CheckpointSource>, Unread> {
+    let client = here::witness_client();
+    let mut found = Vec::new();
+    for (url, address) in addresses {
+        let before = found.len();
+        for origin in origins {
+            let read = client.read_back(address, origin, WITHIN).await;
+            let signed = read.map_err(|fault| Unread { url: (*url).clone(), fault: Some(fault) })?;
+            let place = (*url).clone();
+            found.extend(signed.map(|signed| CheckpointSource { place, is_apart: true, signed }));
+        }
+        if found.len() == before {
+            return Err(Unread { url: (*url).clone(), fault: None });
+        }
+    }
+    Ok(found)
+}
