@@ -19,7 +19,7 @@ use systole_workflow::WORKFLOW_XSD;
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
 /// What the log says of itself after an order of a person.
-const OF_ORDERS: [&str; 4] = [
+const OF_ORDERS: [&str; 5] = [
     "<erased X/>",
     "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
     "<erased X forked='true'><record position='3' parts='1'/></erased>",

@@ -2,7 +2,6 @@
 //! rolled back together with its own checkpoints is found.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use systole_http::HttpAddress;
