@@ -124,7 +124,6 @@ fn a_full_disk_fails_senders_but_not_readers() {
         assert_eq!(words.matches(once).count(), 1, "{once}: {words}");
     }
     trial.judged("a full disk");
-
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn stop_says_that_the_disk_was_full() {
     let (mut life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40+"));
     assert!(runs, "{}", life::last_words(&trial.house));
     let client = DoorClient::of(&trial.house.run_file().unwrap());
-    assert!((2_000..3_000).any(|n| self::refused(&client, n).code == "ingress.unavailable"));
+    assert!((2_000..3_000).any(|n| refused(&client, n).code == "ingress.unavailable"));
     let organism = trial.house.organism();
     let stopped = systole(trial.house.folder(), &["stop", "--now", "--organism", organism.to_str().unwrap()]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
