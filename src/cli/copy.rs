@@ -132,6 +132,7 @@ impl Copy {
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
             | LogFault::Elsewhere { .. }
+            | LogFault::Full { .. }
             | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);

@@ -260,7 +260,10 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         | LogFault::Damaged { .. } => CommandExit::Log,
         LogFault::NothingLost { .. } => CommandExit::Usage,
         LogFault::Elsewhere { code: Some(code), .. } => refused::exit_of(*code),
-        LogFault::InUse { .. } | LogFault::Io { .. } | LogFault::Elsewhere { .. } => CommandExit::Unavailable,
+        LogFault::InUse { .. }
+        | LogFault::Full { .. }
+        | LogFault::Io { .. }
+        | LogFault::Elsewhere { .. } => CommandExit::Unavailable,
     };
     screen.fail(exit, fault);
     if let Some(fix) = fix_of(fault) {
@@ -302,6 +305,7 @@ pub(super) fn fix_of(fault: &LogFault) -> Option<Cow<'static, str>> {
             "the broker's store from a backup; or another log.path, to go on with what the broker has: the copy is kept",
         ),
         LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
+        LogFault::Full { .. } => Some("free space on that disk, then the same again"),
         LogFault::Io { .. } => Some(
             "--log PATH, or another log.path in the organism's file: one that this user can read and write",
         ),

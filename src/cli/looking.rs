@@ -19,6 +19,7 @@ use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::whole::LogState;
 use crate::config;
+use crate::console::api_types::ApiAlarm;
 use crate::console::client::{DoorClient, DoorClientFault};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
@@ -202,6 +203,24 @@ impl Looking {
         }
     }
 
+    /// What keeps the log from being written as it should at the moment, if a running organism can be asked.
+    pub(super) fn alarms(&self) -> Vec<ApiAlarm> {
+        let all = match &self.elsewhere {
+            Some(elsewhere) if self.running.is_some() => elsewhere.status.alarms.clone(),
+            None if self.running.is_some() => alarms_of(&self.log),
+            _ => Vec::new(),
+        };
+        all.into_iter().filter(ApiAlarm::lasts).collect()
+    }
+
+    /// Reports them, each with its fix.
+    pub(super) fn say_alarms(&self, alarms: &[ApiAlarm]) {
+        for alarm in alarms {
+            self.screen.say(alarm.sentence(self.now));
+            self.screen.say(format!("  try: {}", alarm.fix));
+        }
+    }
+
     /// The pause of everything, if there is one.
     pub(super) fn all_paused(&self, whole: &LogState) -> Result<Option<ThreadPause>, CommandExit> {
         whole.all_paused(&*self.view).map_err(|fault| self.fault(&fault))
@@ -248,6 +267,11 @@ impl Looking {
     pub(super) fn fault(&self, fault: &LogFault) -> CommandExit {
         here::log_fault(self.screen, fault)
     }
+}
+
+/// What keeps a log on this machine from being written as it should, or did since the organism on it started.
+pub(super) fn alarms_of(log: &Path) -> Vec<ApiAlarm> {
+    RunFile::of(log).map_or_else(Vec::new, |run| DoorClient::of(&run).alarms())
 }
 
 /// The words for a missing log.

@@ -49,6 +49,7 @@ mod looking;
 mod made;
 mod mcp;
 mod moments;
+mod operator_log;
 mod ordered;
 mod pager;
 mod pause;
@@ -244,6 +245,7 @@ pub fn main() -> ExitCode {
         Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
     }
+    operator_log::install();
     descriptors::raise();
     let mut typed: Vec<OsString> = std::env::args_os().collect();
     if typed.get(1).is_some_and(|first| first == detach::WORD) {

@@ -25,6 +25,9 @@ pub(super) struct Place {
     organism_file: Option<PathBuf>,
     #[arg(skip)]
     found: OnceLock<PathBuf>,
+    /// The log of the organism that runs from a file with mistakes, once they were printed.
+    #[arg(skip)]
+    runs_on: OnceLock<PathBuf>,
     /// The log, if it is not the one that the file names
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
@@ -68,17 +71,39 @@ impl Place {
         self.load().map_err(|refused| refuse(screen, &refused))
     }
 
-    /// The selected log.
+    /// The selected log. Mistakes in the file do not hide the log of an organism that runs from it: they are printed.
     pub(super) fn log(&self, screen: Screen) -> Result<PathBuf, CommandExit> {
         match &self.log {
             // Settings must be valid even if only the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
             named => {
                 let of_file = config::log_of(self.file(), &self.settings);
-                let of_file = of_file.map_err(|refused| refuse(screen, &refused))?;
+                let of_file = of_file.or_else(|refused| self.log_despite(screen, &refused))?;
                 Ok(named.clone().unwrap_or(of_file))
             }
         }
+    }
+
+    /// The log of the organism that runs from a file with mistakes, which are printed once. An error if none runs.
+    fn log_despite(&self, screen: Screen, refused: &FileMistakes) -> Result<PathBuf, CommandExit> {
+        if let Some(log) = self.runs_on.get() {
+            return Ok(log.clone());
+        }
+        let exit = refuse(screen, refused);
+        let log = self.running_log().ok_or(exit)?;
+        let who = RunFile::of(&log).map_or_else(|| "the organism".to_owned(), |run| run.who());
+        screen.say(format!("note: {who} runs with the file as it was when it started; this uses its log"));
+        Ok(self.runs_on.get_or_init(|| log).clone())
+    }
+
+    /// The log of the organism that runs from the file, whatever the file says now: the log that a run file beside it
+    /// names, or that of the section `log` alone. Settings could name another log.
+    pub(super) fn running_log(&self) -> Option<PathBuf> {
+        if !self.settings.is_empty() {
+            return None;
+        }
+        let alone = || config::log_alone(self.file()).filter(|log| RunFile::of(log).is_some());
+        RunFile::log_beside(self.file()).or_else(alone)
     }
 
     /// The settings on the command line.

@@ -45,14 +45,15 @@ impl Ps {
             .map_err(|fault| looking.fault(&fault))?;
         let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::said);
         roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
-        let paused = looking.all_paused(&whole)?;
+        let (paused, alarms) = (looking.all_paused(&whole)?, looking.alarms());
         if looking.screen.json {
             let threads: Vec<_> = entries.iter().map(roll::ThreadEntry::as_json).collect();
             let workers = looking.workers();
             let paused = paused.as_ref().map(ThreadPause::as_json);
-            looking.screen.value(
-                &json!({"running": looking.running, "paused": paused, "threads": threads, "workers": workers}),
-            );
+            looking.screen.value(&json!({
+                "running": looking.running, "paused": paused, "alarms": alarms, "threads": threads,
+                "workers": workers,
+            }));
             return Ok(CommandExit::Done);
         }
         for entry in &entries {
@@ -68,6 +69,7 @@ impl Ps {
             looking.screen.say(format!("workers over NATS: {}", counts.join(", ")));
         }
         looking.say_if_paused(paused.as_ref());
+        looking.say_alarms(&alarms);
         looking.say_if_still(entries.iter().any(|entry| entry.is_unfinished));
         Ok(CommandExit::Done)
     }

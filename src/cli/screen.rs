@@ -12,6 +12,7 @@ use systole_kit::writer::visible;
 use jiff::tz::TimeZone;
 
 use super::exit::CommandExit;
+use super::operator_log;
 use super::pager;
 use crate::audit::columns::width;
 use crate::audit::layout::{self, LineLayout, TextTone};
@@ -201,6 +202,7 @@ impl Screen {
 
     /// Prints an error whose words were already made visible.
     pub(super) fn error_drawn(self, words: &str) {
-        self.say_drawn(&format!("{} {words}", self.for_talk().ink(TextTone::Bad, "error:")));
+        let mark = if operator_log::is_journal() { operator_log::ERROR_MARK } else { "" };
+        self.say_drawn(&format!("{mark}{} {words}", self.for_talk().ink(TextTone::Bad, "error:")));
     }
 }

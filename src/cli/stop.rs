@@ -14,11 +14,15 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
+use super::looking::alarms_of;
 use super::place::Place;
 use super::screen::Screen;
+use crate::console::api_types::ApiAlarm;
+use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use crate::runtime::standing_by::StandbyStatus;
+use systole_core::types::ports::Clock as _;
 
 /// Seconds that an organism may take to stop. It waits five for replies, and then writes its log.
 const PATIENCE: u32 = 30;
@@ -60,20 +64,22 @@ impl Stop {
         })?;
         let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
         let name = named(screen, &log, pid)?;
+        // Afterwards there is none left to ask.
+        let alarms: Vec<ApiAlarm> = alarms_of(&log).into_iter().filter(ApiAlarm::lasts).collect();
         let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => handle,
-            Err(Errno::SRCH) => return Ok(stopped(screen, &name, pid)),
+            Err(Errno::SRCH) => return Ok(stopped(screen, &log, (&name, pid), &alarms)),
             Err(error) => return Err(unsent(screen, pid, error)),
         };
         // The pid may have been reused since it was read; the handle cannot.
         if holder(screen, &log)? != Some(pid) {
-            return Ok(stopped(screen, &name, pid));
+            return Ok(stopped(screen, &log, (&name, pid), &alarms));
         }
         let ending = Ending { screen, name: &name, pid, handle };
         let told = if self.now { ending.at_once() } else { ending.gently() };
         match told? {
-            Told::Ended => Ok(stopped(screen, &name, pid)),
+            Told::Ended => Ok(stopped(screen, &log, (&name, pid), &alarms)),
             Told::GoesOn => {
                 let exit = screen
                     .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
@@ -114,11 +120,25 @@ fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
     CommandExit::Done
 }
 
-fn stopped(screen: Screen, name: &str, pid: u32) -> CommandExit {
+/// Reports the end, and what was wrong with its log until then.
+fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAlarm]) -> CommandExit {
+    let left = sqlite::condition(log).ok().and_then(|condition| condition.unclosed);
     if screen.json {
-        screen.value(&json!({"stopped": true, "organism": name, "pid": pid}));
-    } else {
-        screen.say(format!("{name} has stopped"));
+        screen.value(
+            &json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": left}),
+        );
+        return CommandExit::Done;
+    }
+    screen.say(format!("{name} has stopped"));
+    let now = WallClock.now();
+    for alarm in alarms {
+        screen.say(format!("note: until it stopped, {}", alarm.sentence(now)));
+    }
+    if !alarms.is_empty() {
+        screen.say("  nothing that was acknowledged is lost; what was refused is to be sent again");
+    }
+    if let Some(left) = left {
+        screen.say(format!("note: {left}; the next start checks it"));
     }
     CommandExit::Done
 }

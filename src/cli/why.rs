@@ -56,6 +56,7 @@ impl Why {
                 screen.value(&as_json(&standing, looking.running, looking.now));
             } else {
                 report(&standing, &asker).iter().for_each(|line| screen.drawn(line));
+                looking.say_alarms(&looking.alarms());
                 say_who_is_missing(&looking, &[standing]);
             }
             return Ok(CommandExit::Done);
@@ -68,11 +69,13 @@ impl Why {
             standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
         }
         let waits = why::waits(&standings, looking.now);
-        let paused = looking.all_paused(&whole)?;
+        let (paused, alarms) = (looking.all_paused(&whole)?, looking.alarms());
         if screen.json {
             let waits: Vec<Value> = waits.iter().map(|wait| wait_json(wait, looking.now)).collect();
             let paused = paused.as_ref().map(ThreadPause::as_json);
-            screen.value(&json!({"running": looking.running, "paused": paused, "waits": waits}));
+            screen.value(&json!({
+                "running": looking.running, "paused": paused, "alarms": alarms, "waits": waits,
+            }));
             return Ok(CommandExit::Done);
         }
         let mut lines = why::in_lines(&waits, looking.now);
@@ -80,10 +83,11 @@ impl Why {
             lines = why::broken(&waits, looking.now);
         }
         lines.iter().for_each(|line| screen.drawn(line));
-        if waits.is_empty() {
+        if waits.is_empty() && alarms.is_empty() {
             screen.say("nothing waits; systole ps lists the threads that rest or have ended");
         }
         looking.say_if_paused(paused.as_ref());
+        looking.say_alarms(&alarms);
         say_who_is_missing(&looking, &standings);
         looking.say_if_still(!waits.is_empty());
         Ok(CommandExit::Done)

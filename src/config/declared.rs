@@ -69,6 +69,18 @@ pub(super) struct Declared {
     pub(super) proof: Option<proof::ProofDeclaration>,
 }
 
+/// The path of the log, unless the file names one.
+const DEFAULT_LOG: &str = "./organism.db";
+
+/// The path of the log, for a file of which nothing else is read.
+pub(super) fn log_path(root: &Node) -> Option<&str> {
+    match root.child("log").and_then(|log| log.child("path")) {
+        None => Some(DEFAULT_LOG),
+        Some(Node { value: Value::Text { text, .. }, .. }) => Some(text),
+        Some(_) => None,
+    }
+}
+
 /// Reads the declaration. `None` if the file is not a map.
 pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declared> {
     let top_of_file = Span { start: root.span.start, end: root.span.start };
@@ -86,7 +98,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declare
         loops: LoopLimits::default(),
         written: budgets::Written::default(),
         has_budgets: false,
-        log: "./organism.db".to_owned(),
+        log: DEFAULT_LOG.to_owned(),
         log_at: None,
         listen: None,
         broadcasts: Vec::new(),

@@ -158,6 +158,18 @@ pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, FileMistakes>
     whole(path, settings, &[], Reads::NoProof).map(|organism| organism.log)
 }
 
+/// The log path of a file that has mistakes, from its section `log` alone. `None` if not even that can be read.
+pub fn log_alone(path: &Path) -> Option<PathBuf> {
+    let text = folder::organism_text(path).ok()?;
+    // What else is wrong with the file is reported by those who read all of it.
+    let mut unheard = Diagnostics::new("", &text, &[], Given::Any);
+    let stretch = unheard.file();
+    let root = yaml::read(&mut unheard, stretch)?;
+    let log = declared::log_path(&root)?;
+    let directory = std::path::absolute(path.parent().unwrap_or(Path::new("")).join(".")).ok()?;
+    Some(plain(&directory.join(log)))
+}
+
 /// Like `load`, for a program that supplies some listeners as Rust values. These need no `run`.
 pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, FileMistakes> {
     whole(path, &[], given, Reads::All)

@@ -19,7 +19,7 @@ const OF_LISTENERS: [&str; 2] = ["listeners", "agents"];
 pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, ListenerSection> {
     let mut sections = BTreeMap::new();
     for of in OF_LISTENERS {
-        let Some(Value::Map(listeners)) = child(root, of) else { continue };
+        let Some(Value::Map(listeners)) = root.child(of).map(|section| &section.value) else { continue };
         for Entry { key, value, .. } in listeners {
             if let Ok(name) = Name::parse(key) {
                 let mut text = String::new();
@@ -31,10 +31,6 @@ pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, ListenerSection> {
     sections
 }
 
-fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Value> {
-    let Value::Map(entries) = &node.value else { return None };
-    entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value.value)
-}
 
 /// Writes a value on its own lines, with this indentation.
 fn block(out: &mut String, node: &Node, indent: usize) {

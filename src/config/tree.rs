@@ -23,6 +23,12 @@ impl Node {
             _ => false,
         }
     }
+
+    /// The value under a key of a map.
+    pub(super) fn child(&self, key: &str) -> Option<&Node> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
 }
 
 /// The kind of a value.

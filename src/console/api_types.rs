@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
+use crate::edges::log::alarms::LogAlarm;
 use crate::runtime::broker::{self, BrokerAddress};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::spoken;
@@ -16,6 +18,7 @@ use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::record;
 use systole_core::types::refusal;
+use systole_core::types::time::{Millis, spoken};
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -305,6 +308,48 @@ pub struct OrganismStatus {
     pub position: u64,
     /// The version of the program.
     pub version: String,
+    /// What keeps the log from being written as it should, or did since the start. Only clients with the role `read`
+    /// see it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<ApiAlarm>,
+}
+
+/// What keeps the log from being written as it should.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ApiAlarm {
+    /// What happens, where, and the consequence.
+    pub words: String,
+    /// The fix.
+    #[serde(rename = "try")]
+    pub fix: String,
+    /// When it began.
+    pub since: String,
+    /// When it ended; `None` if it lasts.
+    pub until: Option<String>,
+}
+
+impl ApiAlarm {
+    fn of(alarm: LogAlarm) -> ApiAlarm {
+        let LogAlarm { words, fix, since, until, .. } = alarm;
+        let until = until.map(|until| until.to_string());
+        ApiAlarm { words, fix: fix.to_owned(), since: since.to_string(), until }
+    }
+
+    /// Whether it lasts.
+    pub fn lasts(&self) -> bool {
+        self.until.is_none()
+    }
+
+    /// Its words, with its time for a reader at `now`.
+    pub fn sentence(&self, now: Millis) -> String {
+        let ApiAlarm { words, since, until, .. } = self;
+        let since = Millis::parse(since).unwrap_or_default();
+        let from = layout::moment(since, now);
+        match until.as_deref().and_then(Millis::parse) {
+            None => format!("{words} (since {from}, for {})", spoken(now.since(since))),
+            Some(until) => format!("{words} (from {from}, for {}; it is over)", spoken(until.since(since))),
+        }
+    }
 }
 
 impl OrganismStatus {
@@ -317,6 +362,7 @@ impl OrganismStatus {
             config: composition.hash.to_string(),
             position: front.tail().borrow().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            alarms: front.alarms().into_iter().map(ApiAlarm::of).collect(),
         }
     }
 }

@@ -18,6 +18,8 @@ pub use stream::{RecordEvents, VoiceEvents};
 
 /// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);
+/// How long an answer may take that is only an addition to other output.
+const SOON: Duration = Duration::from_secs(2);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer of another machine may take once it has begun, unless it is a stream.
@@ -274,6 +276,15 @@ impl DoorClient {
     pub fn status(&self) -> DoorResult<api_types::OrganismStatus> {
         let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
+    }
+
+    /// What keeps the log from being written as it should, or did. An organism that does not answer soon has no
+    /// answer here, because the one who asks has other work.
+    pub fn alarms(&self) -> Vec<api_types::ApiAlarm> {
+        let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
+        let request = request.config().timeout_global(Some(SOON)).build();
+        let status: DoorResult<api_types::OrganismStatus> = self.decided(request.call(), StatusCode::OK);
+        status.ok().and_then(Result::ok).map(|status| status.alarms).unwrap_or_default()
     }
 
     /// A code with which a browser signs in to the console as this client.

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::sleep;
 
 use super::api_types;
+use super::request_refusals::LOOK;
 use crate::runtime::front::{OrganismHandle, ReaderToken};
 use crate::runtime::spoken::LiveObserver;
 use crate::runtime::tail::{FollowPosition, FollowedRecord, SharedRecord};
@@ -153,7 +154,7 @@ impl Events {
             }
             Ok(None) => None,
             Err(fault) => {
-                tracing::error!(%fault, "a stream of events ended");
+                tracing::error!(why = %fault, fix = LOOK, "a stream of events ended: the log cannot be read");
                 self.is_over = true;
                 Some(frame(None, api_types::ApiRefusal::EVENT, &told_of(&fault)))
             }

@@ -8,19 +8,22 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{StatusCode, Version, header};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
+use super::api_types::ApiRefusal;
 use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState};
 use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
-use super::request_refusals::{bad_address, bad_request, bearer, without_token};
+use super::request_refusals::{bad_address, bad_request, bearer, unfit_request, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
@@ -113,7 +116,7 @@ impl HttpDoor {
             if let Err(error) =
                 axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await
             {
-                tracing::error!(%error, "the HTTP door stopped by itself");
+                tracing::error!(why = %error, fix = "systole stop, then systole run", "the HTTP door stopped by itself");
             }
         };
         let task = tasks::start(TaskKind::Door, work, async |_| ());
@@ -133,6 +136,22 @@ impl HttpDoor {
     }
 }
 
+/// The refusal of a request whose head the door does not serve, whoever sends it.
+fn unfit_head(request: &Request) -> Option<Response> {
+    let headers = request.headers();
+    if let Some(words) = pages::guard::given_twice(headers) {
+        return Some(bad_request(words));
+    }
+    if request.version() == Version::HTTP_11 && !headers.contains_key(header::HOST) {
+        return Some(bad_request("the header Host is missing, which HTTP/1.1 requires"));
+    }
+    let encoding = headers.get(header::CONTENT_ENCODING).filter(|encoding| *encoding != "identity")?;
+    let shown = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+    let words = format!("Content-Encoding: {shown:?} is not known: send the body as it is, without that header");
+    let refusal = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(ApiRefusal::from(&unfit_request(words))));
+    Some(([(header::ACCEPT_ENCODING, "identity")], refusal).into_response())
+}
+
 /// Lets only requests with the credential pass, and reads nothing of any other request.
 async fn guard(
     State(state): State<Arc<HttpState>>,
@@ -140,8 +159,8 @@ async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if let Some(words) = pages::guard::given_twice(request.headers()) {
-        return bad_request(words);
+    if let Some(refusal) = unfit_head(&request) {
+        return refusal;
     }
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, locked};
-use super::request_refusals::unfit_address;
+use super::request_refusals::{LOOK, unfit_address};
 use super::watch_budget::WatchBudget;
 use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
@@ -224,7 +224,7 @@ impl LogViews {
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) => {
-                    tracing::error!(%fault, "the log cannot be read for a client");
+                    tracing::error!(why = %fault, fix = LOOK, "the log cannot be read for a client");
                     unreadable("the log cannot be read at the moment")
                 }
             })

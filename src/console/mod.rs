@@ -1,14 +1,16 @@
 //! The doors for the outside, over HTTP and over the broker, and the client for our own commands.
 //!
 //! `http` accepts messages and streams the growing log; `client` is its counterpart. `wire` accepts messages over the
-//! broker. `pages` shows the log to people. `api_types` defines their JSON. `strangers` closes connections that show no token. Nothing here judges a
-//! payload or keeps its own record: it shows only the log.
+//! broker. `pages` shows the log to people. `api_types` defines their JSON. `strangers` closes connections that show no token.
+//! Nothing here judges a payload or keeps its own record: it shows only the log.
 
 pub mod api_types;
 pub mod client;
 pub mod ending;
 pub mod events;
 mod failed_logins;
+mod farewell;
+mod framing;
 pub mod http;
 mod http_state;
 mod inbound;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, ending};
 use super::events::{Follower, told_of};
-use super::request_refusals::unfit_request;
+use super::request_refusals::{LOOK, unfit_request};
 use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
@@ -38,7 +38,7 @@ pub(super) async fn outcome_within(
     let found = match tokio::time::timeout(wait, ended(front, receipt)).await {
         Ok(Ok(found)) => found,
         Ok(Err(fault)) => {
-            tracing::error!(%fault, "a sender waits for an outcome that cannot be read");
+            tracing::error!(why = %fault, fix = LOOK, "an outcome cannot be read for the sender that waits for it");
             return MessageOutcome { code: Some(told_of(&fault).code), ..open };
         }
         Err(_) => None,

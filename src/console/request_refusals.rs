@@ -10,6 +10,9 @@ use super::api_types;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
+/// What an operator does about a log that cannot be read for a client.
+pub(super) const LOOK: &str = "systole doctor, where the log is";
+
 /// A refusal of the request itself, not of a payload: nothing of it is recorded.
 pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());

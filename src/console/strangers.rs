@@ -2,14 +2,16 @@
 //! descriptors from clients and programs.
 //!
 //! Connections come in; the same connections go out, but they end after a time or when too many newer ones have come.
-//! A connection that shows a token loses this limit. It reads nothing of the data.
+//! A connection that shows a token loses this limit. Each connection that ends by our word gets an answer first, as
+//! does one whose requests cannot be read. Of the data it reads only where each line of a request head ends.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
@@ -19,12 +21,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{Sleep, sleep};
 
+use super::farewell::Farewell;
+use super::framing::RequestFraming;
 use crate::edges::descriptors;
 
 /// How long a connection may take to send a whole request head with a token.
 const HEAD: Duration = Duration::from_secs(10);
 /// The most connections without a token at once.
 const MOST: usize = 256;
+/// The pause before a connection is taken, if this process has no descriptor left.
+const PAUSE: Duration = Duration::from_secs(1);
 /// The divisor for all descriptors that limits these connections.
 const PART: usize = 4;
 
@@ -38,6 +44,8 @@ struct Waiting {
 struct Strangers {
     most: usize,
     waiting: Mutex<Waiting>,
+    /// Connections that got a last answer and are not closed yet.
+    leaving: AtomicUsize,
 }
 
 impl Strangers {
@@ -60,7 +68,13 @@ impl Strangers {
             // A connection that has just ended needs no signal.
             let _ended = end.send(());
         }
-        (Visitor { strangers: self.clone(), number, address }, ended)
+        (Visitor { strangers: self.clone(), number, address, known: Arc::default() }, ended)
+    }
+
+    /// Whether one more connection may wait for its client to close it. Each costs a descriptor.
+    fn may_leave_slowly(&self) -> bool {
+        let leaving = self.leaving.fetch_add(1, Ordering::AcqRel);
+        leaving < self.most
     }
 
     fn forget(&self, number: u64) {
@@ -74,11 +88,13 @@ pub(super) struct Visitor {
     strangers: Arc<Strangers>,
     number: u64,
     pub(super) address: SocketAddr,
+    known: Arc<AtomicBool>,
 }
 
 impl Visitor {
     /// The connection has shown a token and may stay from now on.
     pub(super) fn is_known(&self) {
+        self.known.store(true, Ordering::Release);
         self.strangers.forget(self.number);
     }
 }
@@ -92,13 +108,40 @@ impl Connected<IncomingStream<'_, Doorway>> for Visitor {
 /// The source of connections.
 pub(super) struct Doorway {
     listener: TcpListener,
+    /// Whether the operator knows that no connection can be taken at the moment.
+    is_short: bool,
     strangers: Arc<Strangers>,
 }
 
 impl Doorway {
     pub(super) fn of(listener: TcpListener) -> Doorway {
         let most = MOST.min(descriptors::most() / PART);
-        Doorway { listener, strangers: Arc::new(Strangers { most, waiting: Mutex::default() }) }
+        Doorway { listener, is_short: false, strangers: Arc::new(Strangers { most, waiting: Mutex::default(), leaving: AtomicUsize::new(0) }) }
+    }
+}
+
+impl Doorway {
+    /// The next connection. If this process has no descriptor left, clients wait until there is one.
+    async fn next(&mut self) -> (TcpStream, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok(taken) => {
+                    if std::mem::take(&mut self.is_short) {
+                        tracing::info!("the HTTP door takes connections again");
+                    }
+                    return taken;
+                }
+                // This one client has left.
+                Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+                Err(error) => {
+                    if !std::mem::replace(&mut self.is_short, true) {
+                        let fix = "a higher limit: ulimit -n, or LimitNOFILE= of the unit; or fewer clients";
+                        tracing::error!(why = %error, fix, "the HTTP door cannot take a connection");
+                    }
+                    sleep(PAUSE).await;
+                }
+            }
+        }
     }
 }
 
@@ -107,12 +150,13 @@ impl Listener for Doorway {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let (stream, address) = Listener::accept(&mut self.listener).await;
+        let (stream, address) = self.next().await;
         // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
         let (visitor, ended) = self.strangers.comes(address);
         let limits = Limits { ended, late: Box::pin(sleep(HEAD)) };
-        (Connection { stream, visitor, limits: Some(limits) }, address)
+        let framing = RequestFraming::default();
+        (Connection { stream, visitor, limits: Some(limits), framing, farewell: None }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -132,27 +176,51 @@ pub(super) struct Connection {
     visitor: Visitor,
     /// `None` once it has shown a token.
     limits: Option<Limits>,
+    framing: RequestFraming,
+    /// The last answer, if it ends by our word.
+    farewell: Option<Farewell>,
 }
 
 impl Connection {
-    /// Whether it must end now. Wakes its reader if it must end later.
-    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(limits) = &mut self.limits else { return false };
+    /// The last answer, if it must end now. Wakes its reader if it must end later.
+    fn must_end(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
+        if self.visitor.known.load(Ordering::Acquire) {
+            // It may have been the oldest in the moment in which its token was read.
+            self.limits = None;
+        }
+        let limits = self.limits.as_mut()?;
         match Pin::new(&mut limits.ended).poll(cx) {
-            Poll::Ready(Ok(())) => true,
+            Poll::Ready(Ok(())) => Some(Farewell::crowded()),
             // It is no longer among the strangers.
             Poll::Ready(Err(_)) => {
                 self.limits = None;
-                false
+                None
             }
-            Poll::Pending => limits.late.as_mut().poll(cx).is_ready(),
+            Poll::Pending => limits.late.as_mut().poll(cx).is_ready().then(Farewell::late),
         }
+    }
+
+    /// Begins the last answer.
+    fn part(&mut self, farewell: Farewell) {
+        if self.farewell.is_none() {
+            let is_slow = self.visitor.strangers.may_leave_slowly();
+            self.farewell = Some(if is_slow { farewell } else { farewell.without_waiting() });
+        }
+    }
+
+    /// Says the last answer, if there is one.
+    fn says_farewell(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        let farewell = self.farewell.as_mut()?;
+        Some(farewell.said(&mut self.stream, cx))
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         self.visitor.strangers.forget(self.visitor.number);
+        if self.farewell.is_some() {
+            self.visitor.strangers.leaving.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -162,23 +230,49 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.is_over(cx) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        if self.farewell.is_none()
+            && let Some(farewell) = self.must_end(cx)
+        {
+            self.part(farewell);
         }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        // What it sends after that is not read, which looks like its end.
+        if let Some(said) = self.says_farewell(cx) {
+            return said.map(Ok);
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if self.framing.follow(buffer.filled().get(before..).unwrap_or_default()) {
+            return Poll::Ready(Ok(()));
+        }
+        buffer.set_filled(before);
+        self.part(Farewell::bare_line_feed());
+        self.says_farewell(cx).unwrap_or(Poll::Ready(())).map(Ok)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if let Some(farewell) = Farewell::in_place_of(bytes) {
+            self.part(farewell);
+        }
+        if self.farewell.is_some() {
+            // Nothing comes after the last answer.
+            return Poll::Ready(Ok(bytes.len()));
+        }
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.farewell.is_some() {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(said) = self.says_farewell(cx) {
+            return said.map(Ok);
+        }
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
@@ -187,6 +281,13 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let whole = || parts.iter().map(|part| part.len()).sum();
+        if let Some(farewell) = parts.first().and_then(|first| Farewell::in_place_of(first)) {
+            self.part(farewell);
+        }
+        if self.farewell.is_some() {
+            return Poll::Ready(Ok(whole()));
+        }
         Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
     }
 

@@ -77,14 +77,23 @@ impl WireDoor {
 /// Takes messages until the door is closed or the broker is gone with its organism.
 async fn serve(state: Arc<WireState>, broker: Weak<Broker>, mut opened: Result<FailedLogins, String>) {
     let mut closed = state.closed.clone();
+    let mut is_deaf = false;
     loop {
         match opened {
             Ok(failed_logins) => {
+                if std::mem::take(&mut is_deaf) {
+                    tracing::info!("messages of clients are taken over the broker again");
+                }
                 if takes(&state, failed_logins, &mut closed).await {
                     return;
                 }
             }
-            Err(words) => tracing::warn!(%words, "messages of clients cannot be taken"),
+            Err(words) => {
+                if !std::mem::replace(&mut is_deaf, true) {
+                    let fix = "the broker, so that it answers and grants this; it goes on by itself";
+                    tracing::warn!(why = words, fix, "messages of clients cannot be taken over the broker");
+                }
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}

@@ -27,7 +27,10 @@ pub fn raise() {
     match setrlimit(Resource::Nofile, raised) {
         // A second call finds the limit raised, and does not get here.
         Ok(()) => drop(BEFORE.set(before)),
-        Err(error) => tracing::debug!(%error, "the limit of open files was not raised"),
+        Err(error) => {
+            let fix = "a higher limit: ulimit -n, or LimitNOFILE= of the unit";
+            tracing::warn!(why = %error, fix, "the limit of open files stays at {soft}");
+        }
     }
 }
 
@@ -36,7 +39,7 @@ pub fn give_back(child: Option<u32>) {
     let pid = child.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let (Some(before), Some(pid)) = (BEFORE.get(), pid) else { return };
     if let Err(error) = prlimit(Some(pid), Resource::Nofile, *before) {
-        tracing::debug!(%error, "a program that has ended keeps its limit of open files");
+        tracing::debug!(why = %error, "a program that has ended keeps its limit of open files");
     }
 }
 

@@ -39,7 +39,7 @@ pub fn unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
         ErrorKind::IsADirectory => (told(error), "the path of a file in it"),
         ErrorKind::AlreadyExists => (told(error), "another path, or move it out of the way"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            (told(error), "room on that disk, or another path")
+            (told(error), "free space on that disk, or another path")
         }
         _ => (told(error), "a path where this user may write"),
     };

@@ -95,7 +95,7 @@ impl RunningTask {
             // inside it, and no one has a handle to abort it.
             Over::Among(task) => {
                 if let Err(end) = task.await {
-                    tracing::debug!(%end, "a task ended with its runtime");
+                    tracing::debug!(why = %end, "a task ended with its runtime");
                 }
             }
             Over::Apart(over) => {
@@ -155,9 +155,10 @@ where
     G: Future<Output = ()> + Send,
 {
     match Caught::new(Box::pin(work)).await {
-        Ok(()) => tracing::trace!(%kind, "ended"),
+        Ok(()) => tracing::trace!("{kind} ended"),
         Err(panicked) => {
-            tracing::error!(%kind, %panicked, "panicked");
+            let fix = "systole stop, then systole run: nothing acknowledged is lost; and report these words";
+            tracing::error!(why = %panicked, fix, "{kind} panicked");
             fallen(panicked).await;
         }
     }

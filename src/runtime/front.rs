@@ -16,6 +16,7 @@ use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
 use super::waiting::{SenderReply, WaitingRoom};
 use crate::config;
+use crate::edges::log::alarms::{LogAlarm, LogAlarms};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
@@ -81,6 +82,7 @@ pub struct OrganismHandle {
     pub(super) voice: Voice,
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
+    pub(super) alarms: LogAlarms,
 }
 
 /// A token for readers that follow the log to its end, so that it is not closed before.
@@ -192,6 +194,11 @@ impl OrganismHandle {
     /// Which checkpoints beside the log count; `None` if none are signed.
     pub fn policy(&self) -> Option<&TrustPolicy> {
         self.places.policy.as_deref()
+    }
+
+    /// What has kept the log from being written as it should, since the start.
+    pub fn alarms(&self) -> Vec<LogAlarm> {
+        self.alarms.all()
     }
 
     /// The log, for reading.

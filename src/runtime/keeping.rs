@@ -8,6 +8,7 @@ use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
 use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite;
+use crate::edges::log::alarms::LogAlarms;
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use systole_core::pump::wake;
@@ -46,6 +47,8 @@ pub(super) struct OpenLog {
     pub(super) secret: [u8; 32],
     /// Whether this process may still write it, if that can change.
     pub(super) lead: Option<LogOwnership>,
+    /// What keeps it from being written as it should.
+    pub(super) alarms: LogAlarms,
     /// Notes for a person about the state of the log when it was opened.
     pub(super) notes: Vec<String>,
 }
@@ -63,8 +66,9 @@ pub(super) async fn open(
                 Some(given_up) => sqlite::open_without(&path, given_up)?,
                 None => sqlite::open(&path)?,
             };
-            let (writer, reader, notes) = (Box::new(opened.writer), Arc::new(opened.reader), opened.notes);
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, notes })
+            let (alarms, notes) = (opened.writer.alarms(), opened.notes);
+            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, alarms, notes })
         }
         LogPlace::Stream { copy, kept } => {
             let unnamed = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
@@ -82,6 +86,7 @@ pub(super) async fn open(
             }
             let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);
             let stream = Box::pin(stream).await?;
+            let name = format!("the log {} at {}", stream.name(), stream.address());
             let manner = stands_by.map_or(TakeOverMode::AtOnce, TakeOverMode::StandBy);
             let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
@@ -90,6 +95,7 @@ pub(super) async fn open(
                 reader,
                 secret: opened.secret.0,
                 lead: Some(opened.lead),
+                alarms: LogAlarms::of_name(&name, true),
                 notes: Vec::new(),
             })
         }
@@ -97,7 +103,8 @@ pub(super) async fn open(
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
             let (writer, reader) = (Box::new(memory.clone()), Arc::new(memory));
-            Ok(OpenLog { writer, reader, secret, lead: None, notes: Vec::new() })
+            let alarms = LogAlarms::of_name("the log in memory", false);
+            Ok(OpenLog { writer, reader, secret, lead: None, alarms, notes: Vec::new() })
         }
     }
 }

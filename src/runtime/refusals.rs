@@ -34,7 +34,7 @@ impl BrokerReports {
         let refusals = match broker?.refusals().await {
             Ok(refusals) => refusals?,
             Err(words) => {
-                tracing::debug!(%words, "whom the broker does not let in is not heard");
+                tracing::debug!(why = words, "refused connections at the broker are not recorded");
                 return None;
             }
         };

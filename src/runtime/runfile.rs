@@ -134,6 +134,19 @@ impl RunFile {
         sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
 
+    /// The log of an organism that runs from this file, if the log is in the folder of the file.
+    pub fn log_beside(file: &Path) -> Option<PathBuf> {
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        let file = whole(file)?;
+        let folder = std::fs::read_dir(file.parent()?).ok()?;
+        let logs = folder.flatten().filter_map(|entry| {
+            Some(PathBuf::from(entry.path().to_str()?.strip_suffix(".run")?))
+        });
+        let mut logs: Vec<PathBuf> = logs.collect();
+        logs.sort_unstable();
+        logs.into_iter().find(|log| RunFile::of(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
+    }
+
     /// The run file of this user's organism that listens on an address of this machine, if there is one.
     pub fn at(address: SocketAddr) -> Option<RunFile> {
         let logs = files_of_listeners(address.port()).into_iter();
@@ -200,6 +213,23 @@ mod tests {
         assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
         std::fs::write(RunFile::path(&log), "{").unwrap();
         assert!(RunFile::of(&log).is_none(), "half a file is no run file");
+    }
+
+    #[test]
+    fn an_organism_is_found_by_its_file_while_it_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, log) = (folder.path().join("organism.yaml"), folder.path().join("other.db"));
+        std::fs::write(&file, "organism: [").unwrap();
+        assert_eq!(RunFile::log_beside(&file), None);
+        let held = held(&log);
+        let run = RunFile { file: file.clone(), ..run_file(std::process::id()) };
+        let _posted = run.post(&log).unwrap();
+        assert_eq!(RunFile::log_beside(&file), Some(std::fs::canonicalize(&log).unwrap()));
+        let another = folder.path().join("another.yaml");
+        std::fs::write(&another, "").unwrap();
+        assert_eq!(RunFile::log_beside(&another), None, "it runs from another file");
+        drop(held);
+        assert_eq!(RunFile::log_beside(&file), None, "its process is gone");
     }
 
     /// A process died while it wrote its file; later another process gets its process id.

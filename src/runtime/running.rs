@@ -27,6 +27,7 @@ use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar, ch
 use crate::edges::leases::{HmacTokens, LeaseTable};
 pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
+use crate::edges::log::alarms::LogAlarms;
 use crate::edges::log::writer::{BatchResult, WriterHandle};
 use crate::edges::system;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
@@ -199,7 +200,7 @@ impl Organism {
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
-        let (writer, written) = start_writer(log.writer).map_err(unmade)?;
+        let (writer, written) = start_writer(log.writer, &log.alarms).map_err(unmade)?;
         let ports =
             ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
@@ -224,6 +225,7 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
+            alarms: log.alarms,
         };
         Ok(Organism {
             front,
@@ -359,9 +361,10 @@ async fn word(ended: &mut oneshot::Receiver<LoopEnd>) -> LoopEnd {
 /// Starts the writer's thread. Returns it with the channel of its reports.
 fn start_writer(
     log: Box<dyn LogWriter>,
+    alarms: &LogAlarms,
 ) -> std::io::Result<(Arc<WriterHandle>, mpsc::Receiver<WriteReport>)> {
     let (pump, settled) = mpsc::channel(OUTCOMES);
-    let writer = WriterHandle::start(log, move |outcome| {
+    let writer = WriterHandle::start(log, alarms.clone(), move |outcome| {
         let written = match outcome {
             BatchResult::Committed(position) => WriteReport::Committed(position),
             BatchResult::Stalled { words } => WriteReport::Stalled(words),

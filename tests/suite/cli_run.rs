@@ -260,3 +260,52 @@ fn why_says_each_thing_of_a_failing_program_once() {
     assert_eq!(why.matches("boom-2").count(), 1, "{why}");
     organism.interrupt();
 }
+
+#[test]
+fn a_mistake_in_the_file_hides_no_organism_that_runs_from_it() {
+    let folder = house();
+    let (file, backup) = (folder.path().join("organism.yaml"), folder.path().join("backup.db"));
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let sent = ask(&run, "POST", "/v1/messages", &[("Systole-Wait", "60")], &say("hello"));
+    let (thread, backup) = (sent.json["thread"].as_str().unwrap(), backup.to_str().unwrap());
+    std::fs::write(&file, HOUSE.to_owned() + "mode: onec\n").unwrap();
+    for arguments in [
+        &["ps"][..],
+        &["why"],
+        &["log"],
+        &["tree", thread],
+        &["cost"],
+        &["find", "hello"],
+        &["approve"],
+        &["pause", "--all"],
+        &["resume", "--all"],
+        &["backup", "-o", backup],
+    ] {
+        let ran = systole(folder.path(), arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        let note = "runs with the file as it was when it started; this uses its log";
+        assert_eq!(ran.stderr.matches(note).count(), 1, "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("organism.yaml:"), "{arguments:?}: {ran:?}");
+    }
+    let judged = systole(folder.path(), &["doctor"]);
+    assert!(judged.code == Some(3) && judged.stdout.contains("hello.db, format"), "{judged:?}");
+    assert_eq!(systole(folder.path(), &["check"]).code, Some(3));
+    // Not even YAML: the run file beside it names the log.
+    std::fs::write(&file, "organism: [\n").unwrap();
+    assert_eq!(systole(folder.path(), &["stop"]).code, Some(0));
+    assert_eq!(organism.end().code, Some(0));
+    // Without an organism that runs, there is nothing to go by.
+    let ran = systole(folder.path(), &["ps"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("--log PATH"), "{ran:?}");
+
+    // A log in another folder is found by the section `log` alone.
+    std::fs::create_dir(folder.path().join("logs")).unwrap();
+    let elsewhere = HOUSE.replace("./hello.db", "./logs/hello.db");
+    std::fs::write(&file, &elsewhere).unwrap();
+    let organism = Running::organism(folder.path());
+    std::fs::write(&file, elsewhere + "mode: onec\n").unwrap();
+    assert_eq!(systole(folder.path(), &["ps"]).code, Some(0));
+    assert_eq!(systole(folder.path(), &["stop"]).code, Some(0));
+    assert_eq!(organism.end().code, Some(0));
+}

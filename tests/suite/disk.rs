@@ -74,8 +74,8 @@ fn a_full_disk_fails_senders_but_not_readers() {
     }
     let trial = Trial::new(8);
     trial.lives();
-    // After the writes that open the log; six tries of the writer, which take five seconds.
-    let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..45"));
+    // After the writes that open the log; eight tries of the writer, which take nine seconds.
+    let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..47"));
     assert!(runs, "{}", life::last_words(&trial.house));
     let board = trial.crowd.board();
     let client = DoorClient::of(&trial.house.run_file().unwrap());
@@ -83,6 +83,21 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let refused = (0..1_000).map(|n| refused(&client, n)).find(|refusal| refusal.code != "payload.invalid");
     let refused = refused.expect("the fault never struck");
     assert_eq!(refused.code, "ingress.unavailable", "{refused:?}");
+
+    // Each command that an operator asks says so, with the fix.
+    let organism = trial.house.organism();
+    std::thread::scope(|all| {
+        for (command, exit) in [("ps", 0), ("why", 0), ("doctor", 5)] {
+            let (folder, organism) = (trial.house.folder(), organism.to_str().unwrap());
+            all.spawn(move || {
+                let looked = systole(folder, &[command, "--organism", organism]);
+                let told = flat(&[&*looked.stdout, &looked.stderr].concat());
+                assert_eq!(looked.code, Some(exit), "{command}: {looked:?}");
+                assert!(told.contains("cannot be written: the disk is full; new messages"), "{command}: {told}");
+                assert!(told.contains("try: free space on that disk; it goes on by itself"), "{command}: {told}");
+            });
+        }
+    });
 
     // Now nothing is stored, but everything that only reads still works.
     assert!(refused.retry_allowed && refused.message.contains("full"), "{refused:?}");
@@ -94,7 +109,6 @@ fn a_full_disk_fails_senders_but_not_readers() {
         &RunSettings { running: true, ..RunSettings::default() },
     );
     assert!(running.is_clean() && running.counts.records > 0, "{running}");
-    let organism = trial.house.organism();
     for command in ["ps", "log"] {
         let looked = systole(trial.house.folder(), &[command, "--organism", organism.to_str().unwrap()]);
         assert!(looked.code == Some(0) && looked.stdout.contains("sess-"), "{command}: {looked:?}");
@@ -104,8 +118,65 @@ fn a_full_disk_fails_senders_but_not_readers() {
     life.ask_to_stop();
     let status = life.end().unwrap();
     board.take_down();
-    assert!(status.success(), "{status}: {}", life::last_words(&trial.house));
+    let words = life::last_words(&trial.house);
+    assert!(status.success(), "{status}: {words}");
+    for once in [" error: ", "cannot be written: the disk is full; ", " note: ", "is written again, after "] {
+        assert_eq!(words.matches(once).count(), 1, "{once}: {words}");
+    }
     trial.judged("a full disk");
+}
+
+#[test]
+fn stop_says_that_the_disk_was_full() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(15);
+    trial.lives();
+    let (mut life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40+"));
+    assert!(runs, "{}", life::last_words(&trial.house));
+    let client = DoorClient::of(&trial.house.run_file().unwrap());
+    assert!((2_000..3_000).any(|n| refused(&client, n).code == "ingress.unavailable"));
+    let organism = trial.house.organism();
+    let stopped = systole(trial.house.folder(), &["stop", "--now", "--organism", organism.to_str().unwrap()]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.stderr.contains("has stopped\nnote: until it stopped, "), "{stopped:?}");
+    assert!(stopped.stderr.contains("cannot be written: the disk is full"), "{stopped:?}");
+    assert!(stopped.stderr.contains("nothing that was acknowledged is lost"), "{stopped:?}");
+    assert!(life.ends_within(PATIENCE));
+    trial.crowd.board().take_down();
+    drop(life.end());
+    trial.judged("a stop on a full disk");
+}
+
+/// A text without its line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_tip_that_cannot_be_written_is_said_once_and_when_it_is_written_again() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(14);
+    trial.lives();
+    let mut settings = under("pwrite64:error=EIO:when=3..20");
+    let tip = format!("{}.tip", trial.house.log().display());
+    settings.tracer.extend(["-P".to_owned(), tip]);
+    let (life, runs) = trial.begin(&settings);
+    assert!(runs, "{}", life::last_words(&trial.house));
+    let board = trial.crowd.board();
+    assert!(board.acknowledges(board.acknowledged() + 60, PATIENCE), "{}", life::last_words(&trial.house));
+    life.ask_to_stop();
+    let status = life.end().unwrap();
+    board.take_down();
+    let words = life::last_words(&trial.house);
+    assert!(status.success(), "{status}: {words}");
+    for once in ["soak.db.tip: ", "a log that loses its end may not be noticed; try: ", "the tip of "] {
+        assert_eq!(words.matches(once).count(), 1, "{once}: {words}");
+    }
+    trial.judged("a tip that cannot be written");
 }
 
 /// The refusal of a message that no listener accepts.
@@ -120,6 +191,7 @@ fn a_sync_that_fails_once_costs_nothing() {
     if !may_trace() {
         return;
     }
+    let mut is_told = false;
     for n in [4, 9] {
         let trial = Trial::new(9 + n);
         trial.lives();
@@ -143,8 +215,10 @@ fn a_sync_that_fails_once_costs_nothing() {
         let words = life::last_words(&trial.house);
         let closed = [Some(5), Some(7)].contains(&status.code()) && words.contains("error");
         assert!(over && (status.success() || closed), "{fault}: {status}: {words}");
+        is_told |= words.contains(": a write failed: ") && words.contains("is repeated, and nothing is lost");
         trial.judged(&fault);
     }
+    assert!(is_told, "no failed write was reported with its end");
 }
 
 #[test]

@@ -249,6 +249,45 @@ fn strangers_are_counted_and_told_once() {
 }
 
 #[test]
+fn a_request_that_others_could_read_differently_is_refused_with_a_body() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let bearer = format!("Authorization: Bearer {}", run.token.secret());
+    let (body, length) = (say("hello"), format!("Content-Length: {}", say("hello").len()));
+    let post = "POST /v1/messages HTTP/1.1";
+    let long = format!("X: {}", "a".repeat(600_000));
+    let whole = [post, "Host: localhost", &bearer, &length, "Connection: close"];
+    let (in_lf, half) = (whole.join("\n") + "\n\n", whole.join("\r\n") + "\n\r\n");
+    let crlf = |lines: &[&str]| lines.join("\r\n") + "\r\n\r\n";
+    for (head, status, words) in [
+        (in_lf, 400, "ends in LF alone"),
+        (half, 400, "ends in LF alone"),
+        (crlf(&[post, &bearer, &length, "Connection: close"]), 400, "the header Host is missing"),
+        (crlf(&[post, "Host: a", &bearer, &length, "Connection: close", "Content-Encoding: gzip"]), 415, "Content-Encoding: \"gzip\""),
+        (crlf(&["POST /v1/messages HTTP/9.9", "Host: a", &bearer]), 400, "cannot be read as HTTP/1.1"),
+        (crlf(&[post, "Host: a", "no colon here", &bearer]), 400, "cannot be read as HTTP/1.1"),
+        (crlf(&[post, "Host: a", &bearer, "Content-Length: five"]), 400, "cannot be read as HTTP/1.1"),
+        (crlf(&[post, "Host: a", &bearer, &long]), 431, "too many, or too long"),
+    ] {
+        let mut stream = connect(&run);
+        // The answer may come before a long head is sent.
+        let _sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        let told = answer(stream);
+        assert_eq!(told.status, status, "{words}: {told:?}");
+        assert!(text(&told.json, "message").contains(words), "{words}: {told:?}");
+    }
+    // The same in order, after another request on the same connection.
+    let (mut stream, get) = (connect(&run), crlf(&["GET /v1/status HTTP/1.1", "Host: a", &bearer]));
+    stream.write_all([get, crlf(&whole), body].concat().as_bytes()).unwrap();
+    let told = answer(stream);
+    assert!(told.body.contains("\r\n\r\n{") && told.body.contains("HTTP/1.1 202 "), "{told:?}");
+    organism.interrupt();
+    let taken = stored(folder.path()).into_iter().filter(|(_, code, _)| code == "request").count();
+    assert_eq!(taken, 1, "only the last one is a message");
+}
+
+#[test]
 fn row_13_a_body_over_the_limit_is_refused_before_it_is_read() {
     let folder = house();
     let organism = Running::organism(folder.path());

@@ -31,7 +31,8 @@ fn process_that_meets_faults() {
     // One batch is in progress at a time; a stall may be reported before its end.
     let (tell, told) = sync_channel(4);
     let report = move |outcome| tell.send(outcome).unwrap();
-    let writer = WriterHandle::start(Box::new(opened.writer), report).unwrap();
+    let alarms = opened.writer.alarms();
+    let writer = WriterHandle::start(Box::new(opened.writer), alarms, report).unwrap();
     'batches: for batch in batches() {
         writer.hand(batch).unwrap();
         loop {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use systole::edges::log::nats::{LogOwnership, NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole::edges::log::sqlite;
+use systole::edges::log::alarms::LogAlarms;
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
@@ -243,7 +244,8 @@ fn has_it_for(far: &Far, lead: &LogOwnership, signs: usize, said: Option<&'stati
 /// The thread that writes a log, and its outcomes.
 fn writing(log: OpenNatsLog) -> (WriterHandle, Receiver<BatchResult>) {
     let (say, said) = std::sync::mpsc::sync_channel(64);
-    let writer = WriterHandle::start(Box::new(log.writer), move |outcome| {
+    let alarms = LogAlarms::of_name("the log", true);
+    let writer = WriterHandle::start(Box::new(log.writer), alarms, move |outcome| {
         // The receiver may be gone already.
         let _heard = say.send(outcome);
     });

@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
 use systole::edges::log::memory::{CommitFailure, MemoryLog};
+use systole::edges::log::alarms::{AlarmKind, LogAlarms};
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter, Position, ReadBack};
 
@@ -11,7 +12,8 @@ use crate::log_records::{Author, batch, root};
 fn started(log: impl LogWriter + 'static) -> (WriterHandle, Receiver<BatchResult>) {
     // Room for all reports of these tests: the writer must not wait for them.
     let (tell, told) = sync_channel(64);
-    (WriterHandle::start(Box::new(log), move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
+    let alarms = LogAlarms::of_name("the log", false);
+    (WriterHandle::start(Box::new(log), alarms, move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
 }
 
 fn one(author: &mut Author) -> LogBatch {
@@ -71,6 +73,35 @@ fn an_unknown_commit_is_looked_up_and_stored_once() {
         let both = [BatchResult::Committed(Position(1)), BatchResult::Committed(Position(2))];
         assert_eq!(told.iter().collect::<Vec<_>>(), both, "{ending:?}");
         assert_eq!(log.last(), Ok(Position(2)), "{ending:?}");
+    }
+}
+
+#[test]
+fn what_fails_is_among_the_troubles_while_it_lasts_and_after_it() {
+    for (ending, kind) in
+        [(CommitFailure::NotNow, AlarmKind::Stalled), (CommitFailure::UnknownAbsent, AlarmKind::Write)]
+    {
+        let (log, mut author) = (MemoryLog::new(), Author::default());
+        let (tell, told) = sync_channel(64);
+        let alarms = LogAlarms::of_name("the log", false);
+        let report = move |outcome| tell.send(outcome).unwrap();
+        let writer = WriterHandle::start(Box::new(log.clone()), alarms.clone(), report).unwrap();
+        log.next_commits([ending]);
+        writer.hand(one(&mut author)).unwrap();
+        if ending == CommitFailure::NotNow {
+            assert_eq!(told.recv(), Ok(stalled()));
+            // The next try may have come already, and then it is over.
+            assert_eq!(alarms.all().iter().map(|one| one.kind).collect::<Vec<_>>(), [kind]);
+        }
+        assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
+        let all = alarms.all();
+        assert!(matches!(all.as_slice(), [one] if one.kind == kind && one.until.is_some()), "{all:?}");
+        log.next_commits([ending; 1000]);
+        writer.hand(one(&mut author)).unwrap();
+        assert!(told.recv().is_ok());
+        writer.stop();
+        let all = alarms.all();
+        assert!(matches!(all.as_slice(), [one] if one.kind == kind && one.until.is_none()), "{all:?}");
     }
 }
 

@@ -97,6 +97,7 @@ mod log_writer;
 mod managed;
 mod mcp;
 mod operating_page;
+mod operator_log;
 mod organism;
 mod organism_tests;
 mod over_nats;

@@ -190,6 +190,7 @@ fn drain(mut words: BufReader<ChildStderr>) {
         let _all = words.read_to_end(&mut rest);
     };
     if let Err(error) = std::thread::Builder::new().name("demo-words".into()).spawn(read) {
-        tracing::debug!(%error, "the output of the demo's organism cannot be written");
+        let fix = "fewer running processes, then the demo again";
+        tracing::warn!(why = %error, fix, "the output of the demo's organism is not read, and it may hang");
     }
 }

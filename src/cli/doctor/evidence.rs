@@ -84,7 +84,7 @@ pub(super) fn log_finding(fault: &LogFault) -> Finding {
         }
         _ => fix,
     };
-    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
+    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::Full { .. } | LogFault::InUse { .. }) {
         CommandExit::Unavailable
     } else {
         CommandExit::Log

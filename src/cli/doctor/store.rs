@@ -9,12 +9,14 @@ use super::evidence::{self, log_finding};
 use super::{Finding, folds};
 use crate::audit::chains;
 use crate::cli::exit::CommandExit;
-use crate::cli::looking::absent;
+use crate::cli::looking::{absent, alarms_of};
 use crate::config::{FileMistakes, OrganismFile};
+use crate::console::api_types::ApiAlarm;
+use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader as _};
+use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
 
 /// Most broken chains to name.
 const NAMED: usize = 10;
@@ -85,6 +87,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     found.extend(evidence::structure(log));
     found.push(holder(log, start));
     found.extend(run_file(log));
+    found.extend(alarms(log));
     found
 }
 
@@ -158,6 +161,19 @@ fn holder(log: &Path, start: &str) -> Finding {
             Finding::problem("lock", fault.to_string(), "the rights of that file", CommandExit::Unavailable)
         }
     }
+}
+
+/// What keeps the log from being written, as the organism that runs on it says.
+fn alarms(log: &Path) -> Vec<Finding> {
+    let now = WallClock.now();
+    let finding = |alarm: ApiAlarm| {
+        let words = alarm.sentence(now);
+        match alarm.lasts() {
+            true => Finding::problem("writing", words, alarm.fix, CommandExit::Unavailable),
+            false => Finding::note("writing", words, format!("if it comes back: {}", alarm.fix)),
+        }
+    };
+    alarms_of(log).into_iter().map(finding).collect()
 }
 
 fn run_file(log: &Path) -> Option<Finding> {

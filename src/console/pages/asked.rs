@@ -61,7 +61,7 @@ pub(super) fn rendered(page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a page cannot be rendered");
+            tracing::error!(why = %error, fix = "report it with these words", "a page cannot be rendered");
             (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be rendered\n").into_response()
         }
     }

@@ -21,6 +21,7 @@ use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_address;
 use crate::edges::log::notes;
 use crate::runtime::prompt_view;
+use crate::edges::system::FileFault;
 use crate::runtime::proving::notes_of;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
@@ -100,12 +101,17 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     Ok(rendered(&ProofPage { frame, view, can_verify }))
 }
 
+/// Reports to the operator why the checkpoints are not shown.
+fn unread(fault: &FileFault) {
+    tracing::error!(why = fault.words, fix = fault.fix, "the checkpoints beside the log cannot be read for a client");
+}
+
 /// How far the log is proved by the newest checkpoint beside it.
 pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
     let reader = &*moment.reader;
     let beside = notes_of(log);
     let found = notes::newest(&beside).unwrap_or_else(|fault| {
-        tracing::error!(?fault, "the checkpoints beside the log cannot be read");
+        unread(&fault);
         Vec::new()
     });
     ProofStanding::of(found, moment.front.policy(), reader.last()?, |size| {
@@ -117,7 +123,7 @@ pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, 
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
     let beside = notes_of(log);
     let found = notes::read(&beside).map_err(|fault| {
-        tracing::error!(?fault, "the checkpoints beside the log cannot be read");
+        unread(&fault);
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
         ReadRefusal::from(refusal.fixed_by("systole verify, where the log is"))
     })?;

@@ -206,7 +206,8 @@ fn search_fault(fault: SearchFault) -> ReadFault {
     match fault {
         SearchFault::Log(fault) => ReadFault::Log(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
-            tracing::error!(why, "the search file cannot be used");
+            let fix = "the right to write beside the log, with room on its disk; then the same again";
+            tracing::error!(why, fix, "the search file cannot be used for a client");
             let refusal = Refusal::new(Code::IngressUnavailable, "the search file cannot be used");
             ReadRefusal::from(refusal.fixed_by("systole doctor, where the log is")).into()
         }

@@ -4,6 +4,7 @@
 //! Batches come in and positions go out. Nothing here knows what a record means, and nothing here
 //! forgets an error of the operating system: what is not certainly stored is never called committed.
 
+pub mod alarms;
 pub mod memory;
 pub mod nats;
 pub mod notes;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::alarms::{AlarmKind, LogAlarms};
 use systole_core::types::ports::{Commit, LogBatch, LogWriter, Position, ReadBack};
 
 /// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
@@ -80,9 +81,11 @@ pub struct WriterHandle {
 }
 
 impl WriterHandle {
-    /// Starts the thread, which calls `report`; `report` must not block.
+    /// Starts the thread, which calls `report`; `report` must not block. What fails is among the `alarms` while it
+    /// lasts.
     pub fn start(
         log: Box<dyn LogWriter>,
+        alarms: LogAlarms,
         report: impl Fn(BatchResult) + Send + 'static,
     ) -> io::Result<WriterHandle> {
         let (batches, waiting) = sync_channel(WAITING);
@@ -90,7 +93,7 @@ impl WriterHandle {
         let (stop, stopped) = sync_channel(0);
         let is_far = log.is_far();
         let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
-        let mut writer = WriterThread { shared: shared.clone(), report, stopped };
+        let mut writer = WriterThread { shared: shared.clone(), alarms, report, stopped };
         let thread = thread::Builder::new().name("log-writer".into()).spawn(move || writer.work(waiting))?;
         Ok(WriterHandle { batches, shared, is_far, stop, thread })
     }
@@ -138,6 +141,7 @@ impl WriterHandle {
 /// What the thread works with.
 struct WriterThread<R> {
     shared: Arc<Shared>,
+    alarms: LogAlarms,
     report: R,
     stopped: Receiver<()>,
 }
@@ -147,6 +151,8 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
         for PendingBatch { batch, tried } in &waiting {
             match self.settle(&batch, tried) {
                 Ok(position) => {
+                    self.alarms.clear(AlarmKind::Stalled);
+                    self.alarms.clear(AlarmKind::Write);
                     // This comes before the report: a caller that hears it may commit the next batch
                     // itself.
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -175,6 +181,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                         return Err(words);
                     }
                     if pause_ms == FIRST_PAUSE_MS {
+                        self.alarms.raise(AlarmKind::Stalled, &words);
                         (self.report)(BatchResult::Stalled { words });
                     }
                     last_try = self.pause(pause_ms);
@@ -182,6 +189,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                 }
                 Commit::Unknown(words) => {
                     unknown += 1;
+                    self.alarms.raise(AlarmKind::Write, &words);
                     match self.shared.read_back(batch) {
                         ReadBack::Stored(position) => return Ok(position),
                         ReadBack::Broken(why) => return Err([words, why].join("; then: ")),

@@ -185,13 +185,13 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
     if let Some(pid) = pid
         && let Err(error) = kill_process(pid, Signal::TERM)
     {
-        tracing::debug!(%error, "the broker is gone");
+        tracing::debug!(why = %error, "the broker had ended before it got its signal");
     }
     if let Ok(status) = tokio::time::timeout(LAST, child.wait()).await {
         return status.ok();
     }
     if let Err(error) = child.start_kill() {
-        tracing::debug!(%error, "the broker is gone");
+        tracing::debug!(why = %error, "the broker had ended before it was killed");
     }
     child.wait().await.ok()
 }

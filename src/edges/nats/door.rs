@@ -56,7 +56,7 @@ impl ReplyRoute {
         }
         let said = self.client.publish_with_headers(self.reply.clone(), headers, body.into()).await;
         if let Err(error) = said {
-            tracing::debug!(%error, "a client was not answered");
+            tracing::debug!(why = %error, "a client over the broker was not answered");
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn syncs(
             Ok(read) => read,
             Err(why) => {
                 let none = BrokerFault::Unseen { page: page.clone(), why: line(&why) };
-                tracing::warn!(%none, "a page of the broker was not seen");
+                tracing::warn!(why = %none, fix = none.fix(), "one server of the broker does not show that it syncs");
                 unseen.get_or_insert(none);
                 continue;
             }

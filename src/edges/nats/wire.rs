@@ -140,7 +140,7 @@ impl Wire {
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains(&unheard) =>
                     {
-                        tracing::debug!(%words, "whom the broker does not let in is not heard");
+                        tracing::debug!(why = words, "refused connections at the broker are not recorded");
                     }
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains("permissions violation") =>

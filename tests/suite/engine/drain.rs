@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use systole::edges::log::alarms::LogAlarms;
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole::runtime::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
 use systole::runtime::tail::LogTail;
@@ -22,7 +23,8 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
 
     let (pump, inputs) = mpsc::channel(8);
     let (settled, written) = mpsc::channel(2);
-    let writer = WriterHandle::start(Box::new(log.clone()), move |outcome| {
+    let alarms = LogAlarms::of_name("the log", false);
+    let writer = WriterHandle::start(Box::new(log.clone()), alarms, move |outcome| {
         let BatchResult::Committed(position) = outcome else { panic!("{outcome:?}") };
         drop(settled.blocking_send(WriteReport::Committed(position)));
     });

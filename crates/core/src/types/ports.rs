@@ -195,6 +195,12 @@ pub enum LogFault {
         /// The fix.
         fix: String,
     },
+    /// There is no room for the log.
+    #[error("{path}: the disk is full")]
+    Full {
+        /// The file.
+        path: String,
+    },
     /// The file system or the database returned an error.
     #[error("{path}: {why}")]
     Io {

@@ -46,7 +46,7 @@ impl Aside {
         let listener = self.listener.clone();
         let work = async move {
             if let Err(words) = work.await {
-                tracing::debug!(%listener, %words, "not told");
+                tracing::debug!(%listener, why = words, "a worker was not told");
             }
         };
         // It ends in time, or with the organism.
@@ -90,7 +90,8 @@ impl Aside {
                 Ok(Some(document)) => in_time("a receipt", client.publish(reply, document.into())).await,
                 Ok(None) => Ok(()),
                 Err(words) => {
-                    tracing::error!(%listener, %words, "no receipt");
+                    let fix = "nothing: it sends the document again, which counts once; report it if it comes again";
+                    tracing::error!(%listener, why = words, fix, "a worker gets no receipt for a document");
                     Ok(())
                 }
             }

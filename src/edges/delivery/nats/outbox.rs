@@ -509,7 +509,7 @@ impl Outbox {
         match in_time("the consumer", self.stream.update_consumer(self.config.clone())).await {
             Ok(_) => Look::There(Vec::new()),
             Err(words) => {
-                tracing::debug!(listener = %self.listener, %words, "not taken back");
+                tracing::debug!(listener = %self.listener, why = words, "a consumer did not get its settings back yet");
                 Look::Unanswered
             }
         }

@@ -246,7 +246,11 @@ impl Group {
         // waiting for the group would wait for them before they are killed.
         let status = self.child.inner_mut().wait().await;
         self.kill_what_is_left();
-        status.inspect_err(|error| tracing::error!(%error, "cannot wait for a child")).ok()
+        let unknown = |error: &std::io::Error| {
+            let fix = "nothing for this delivery, which is tried again; report it if it comes again";
+            tracing::error!(why = %error, fix, "the system does not tell how a listener's program ended");
+        };
+        status.inspect_err(unknown).ok()
     }
 
     fn kill_what_is_left(&mut self) {
@@ -260,7 +264,7 @@ impl Group {
 
     fn send(&self, signal: Signal) {
         if let Err(error) = self.child.signal(signal.as_raw()) {
-            tracing::debug!(%error, ?signal, "the process group is gone");
+            tracing::debug!(why = %error, ?signal, "a program's process group had ended before its signal");
         }
     }
 

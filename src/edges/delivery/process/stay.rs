@@ -56,7 +56,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         down = deaths >= post.pace.deaths;
         if silent {
             // Without its words: a program's words may hold secrets, and belong in the thread.
-            tracing::warn!(listener = %post.listener, "still down");
+            tracing::debug!(listener = %post.listener, "a program ended again before it was ready");
         } else {
             post.left(&end.words).await;
         }

@@ -98,17 +98,28 @@ pub(super) async fn take_over(
 ) -> Result<BundleWriter, NatsLogFault> {
     let mut others = Others::listen(&stream, &follower).await?;
     let mut bundle_writer = BundleWriter { stream, epoch: 0, follower };
+    let mut is_cut = false;
     loop {
         let unusable = match attempt(&mut bundle_writer, &mut others, &mut manner).await {
-            Ok(true) => return Ok(bundle_writer),
-            Ok(false) => continue,
+            Ok(taken) => {
+                if std::mem::take(&mut is_cut) {
+                    tracing::info!("the broker of the log answers again");
+                }
+                match taken {
+                    true => return Ok(bundle_writer),
+                    false => continue,
+                }
+            }
             Err(NatsLogFault::Broker(unusable)) if unusable.may_pass() => unusable,
             Err(why) => return Err(why),
         };
         if let TakeOverMode::AtOnce = manner {
             return Err(unusable.into());
         }
-        tracing::warn!(%unusable, "pumps that stand by wait for the broker");
+        if !std::mem::replace(&mut is_cut, true) {
+            let fix = unusable.fix();
+            tracing::warn!(why = %unusable, fix, "this pump stands by, and waits for the broker of the log");
+        }
         sleep(BEAT).await;
     }
 }
@@ -238,7 +249,7 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, N
                 _ = beat.tick() => {
                     let sign = serde_json::to_vec(&own).unwrap_or_default();
                     if let Err(words) = stream.show_life(PARTITION, sign).await {
-                        tracing::debug!(%words, "no sign of life was given");
+                        tracing::debug!(why = words, "no sign of life was given to the pumps that stand by");
                     }
                 }
                 heard = next(&mut signs) => {

@@ -53,12 +53,16 @@ pub use write::SqliteAppender;
 use crate::edges::system;
 use systole_core::types::ports::{LogFault, Position};
 
+/// The bytes of the smallest piece that SQLite asks a disk for: a page of its shared memory.
+const PAGE_BYTES: u64 = 32 << 10;
+
 /// A fault of the file system, and what it means for a log.
 fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
     let why = match error.kind() {
         ErrorKind::NotFound => "the file or folder for the log does not exist".to_owned(),
         ErrorKind::IsADirectory => "it is a folder, not a log".to_owned(),
         ErrorKind::PermissionDenied => "this user may not read and write the log there".to_owned(),
+        ErrorKind::StorageFull => return LogFault::Full { path: path.display().to_string() },
         _ => system::told(error),
     };
     LogFault::Io { path: path.display().to_string(), why }
@@ -81,6 +85,17 @@ fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault
             | ErrorCode::Unknown
             | ErrorCode::ConstraintViolation,
         ) => damaged(path, at.unwrap_or_default(), error.to_string()),
+        Some(ErrorCode::DiskFull) => LogFault::Full { path: path.display().to_string() },
+        // SQLite calls a full disk an I/O error if only its shared memory has no room.
+        Some(ErrorCode::SystemIoFailure) if has_no_room(path) => {
+            LogFault::Full { path: path.display().to_string() }
+        }
         _ => LogFault::Io { path: path.display().to_string(), why: error.to_string() },
     }
+}
+
+/// Whether the disk of a file has no room for a page more.
+fn has_no_room(path: &Path) -> bool {
+    let free = rustix::fs::statvfs(path).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    free.is_ok_and(|free| free < PAGE_BYTES)
 }

@@ -132,11 +132,12 @@ impl Tip {
 
     /// Writes how far the log goes now. A tip that cannot be written stays behind, which does not harm the log, and
     /// is written again with the next commit.
-    pub(super) fn put(&mut self, end: End) {
+    pub(super) fn put(&mut self, end: End) -> Result<(), LogFault> {
         match &mut self.slots {
-            Some(slots) => drop(slots.put(end)),
-            None => self.slots = Slots::anew(&self.path, end).ok(),
+            Some(slots) => slots.put(end).map_err(|e| io_fault(&self.path, &e))?,
+            None => self.slots = Some(Slots::anew(&self.path, end)?),
         }
+        Ok(())
     }
 }
 
@@ -187,7 +188,7 @@ mod tests {
         let log = folder.join("organism.db");
         let mut tip = Tip::of(&log, find(&log).unwrap(), end(1)).unwrap();
         for n in 2..9 {
-            tip.put(end(n));
+            tip.put(end(n)).unwrap();
             assert!(
                 matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(n))
             );
@@ -217,6 +218,24 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_that_cannot_be_written_is_an_error_and_is_tried_again() {
+        let folder = folder("unwritable");
+        let log = folder.join("organism.db");
+        drop(Tip::of(&log, Found::Nothing, end(1)).unwrap());
+        let path = log.with_extension("db.tip");
+        // Opened for reading alone, as if the disk had become read-only.
+        let slots = Slots { file: File::open(&path).unwrap(), next: 0 };
+        let mut tip = Tip { path: path.clone(), slots: Some(slots) };
+        let fault = tip.put(end(2)).unwrap_err().to_string();
+        assert!(fault.contains("organism.db.tip: "), "{fault}");
+        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(1)));
+        tip.slots = Some(Slots { file: File::options().write(true).open(&path).unwrap(), next: 0 });
+        tip.put(end(3)).unwrap();
+        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(3)));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn what_was_given_up_stays_named_until_the_next_commit() {
         let folder = folder("replacing");
         let log = folder.join("organism.db");
@@ -224,7 +243,7 @@ mod tests {
         let mut tip = Tip::replacing(&log);
         assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(9)));
         for n in [4, 5] {
-            tip.put(end(n));
+            tip.put(end(n)).unwrap();
             assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(n)));
         }
         fs::remove_dir_all(folder).unwrap();

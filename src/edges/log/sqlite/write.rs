@@ -20,6 +20,7 @@ use super::read::SqliteReader;
 use super::rows;
 use super::tip::{End, Tip};
 use super::{closing, copy, damaged, fault, places, verify};
+use crate::edges::log::alarms::{AlarmKind, LogAlarms};
 use crate::edges::log::{Breach, Rule};
 use systole_core::types::body_parts::BodyParts;
 use systole_core::types::ids::Digest;
@@ -44,6 +45,7 @@ pub struct SqliteAppender {
     prepared: Option<(Position, Option<Digest>)>,
     /// The tip file next to the log; a copy has none.
     tip: Option<Tip>,
+    alarms: LogAlarms,
     _lock: Arc<Lock>,
 }
 
@@ -69,6 +71,7 @@ impl SqliteAppender {
     ) -> Result<SqliteAppender, LogFault> {
         let (connection, last) = reopened(&pool.path, kind)?;
         let known = Known::at(last);
+        let alarms = LogAlarms::of_file(&pool.path);
         Ok(SqliteAppender {
             connection: Some(connection),
             pool,
@@ -76,6 +79,7 @@ impl SqliteAppender {
             kind,
             prepared: None,
             tip,
+            alarms,
             _lock: lock,
         })
     }
@@ -169,8 +173,16 @@ impl SqliteAppender {
     /// Writes the end of the log into its tip, before anyone hears of the commit.
     fn tell_tip(&mut self, position: Position, head: Option<Digest>) {
         if let (Some(tip), Some(head)) = (&mut self.tip, head) {
-            tip.put(End { position, head });
+            match tip.put(End { position, head }) {
+                Ok(()) => self.alarms.clear(AlarmKind::Tip),
+                Err(fault) => self.alarms.raise(AlarmKind::Tip, &fault),
+            }
         }
+    }
+
+    /// What keeps it from being written as it should. The one who commits reports the rest there.
+    pub fn alarms(&self) -> LogAlarms {
+        self.alarms.clone()
     }
 
     /// Prepares the cache for what opening reads; returns what was wrong with it.
@@ -335,7 +347,7 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
         // A full disk is the only write failure without doubt: SQLite discards the frames, and the next commit
         // overwrites them. If the process dies before that, an unacknowledged batch may be found stored. The same
         // can happen if it dies between the sync and the acknowledgement.
-        Some(ErrorCode::DiskFull) => Commit::NotNow(words),
+        Some(ErrorCode::DiskFull) => Commit::NotNow("the disk is full".to_owned()),
         _ => Commit::Unknown(words),
     }
 }

@@ -1,0 +1,173 @@
+//! Follows the requests of one connection, only far enough to see a line of a head or of a chunk that ends in LF
+//! alone. A proxy may read such a line differently, and then one request could hide in another.
+//!
+//! Bytes come in as they arrive; whether every line ends in CRLF goes out. It changes no byte, and leaves everything
+//! else that may be wrong to the parser.
+
+/// How much of a line is kept: enough for the headers that say how long a body is.
+const LINE: usize = 256;
+
+/// The part of a request that comes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// A line of the head; the first one is the request line.
+    Head { is_first: bool },
+    /// So many bytes of a body that is as long as the head says.
+    Body(u64),
+    /// The line with the size of a chunk.
+    ChunkSize,
+    /// So many bytes of a chunk and of the line end behind it.
+    Chunk(u64),
+    /// A line after the last chunk.
+    Trailer,
+    /// Unknown: the parser refuses the request.
+    Lost,
+}
+
+/// The place of the next byte within the requests of a connection.
+#[derive(Debug)]
+pub(super) struct RequestFraming {
+    part: Part,
+    line: Vec<u8>,
+    last: u8,
+    length: u64,
+    is_chunked: bool,
+}
+
+impl Default for RequestFraming {
+    fn default() -> RequestFraming {
+        let part = Part::Head { is_first: true };
+        RequestFraming { part, line: Vec::new(), last: 0, length: 0, is_chunked: false }
+    }
+}
+
+impl RequestFraming {
+    /// Follows the next bytes; returns whether every line so far ends in CRLF.
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> bool {
+        while let [first, rest @ ..] = bytes {
+            match self.part {
+                Part::Lost => return true,
+                Part::Body(left) => {
+                    (bytes, self.part) = skipped(bytes, left, Part::Body, Part::Head { is_first: true });
+                }
+                Part::Chunk(left) => {
+                    (bytes, self.part) = skipped(bytes, left, Part::Chunk, Part::ChunkSize);
+                }
+                Part::Head { .. } | Part::ChunkSize | Part::Trailer => {
+                    bytes = rest;
+                    if *first == b'\n' {
+                        if self.last != b'\r' {
+                            return false;
+                        }
+                        self.line_ends();
+                    } else {
+                        self.last = *first;
+                        if self.line.len() < LINE {
+                            self.line.push(*first);
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn line_ends(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.last = 0;
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        self.part = match self.part {
+            // Some clients send an empty line before a request.
+            Part::Head { is_first: true } => Part::Head { is_first: line.is_empty() },
+            Part::Head { is_first: false } if line.is_empty() => self.after_head(),
+            Part::Head { is_first: false } => self.header(line),
+            Part::ChunkSize => chunk(line),
+            Part::Trailer if line.is_empty() => Part::Head { is_first: true },
+            other => other,
+        };
+    }
+
+    /// The head is over: the body, or the next request.
+    fn after_head(&mut self) -> Part {
+        match (std::mem::take(&mut self.is_chunked), std::mem::take(&mut self.length)) {
+            (true, _) => Part::ChunkSize,
+            (false, 0) => Part::Head { is_first: true },
+            (false, length) => Part::Body(length),
+        }
+    }
+
+    fn header(&mut self, line: &[u8]) -> Part {
+        let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+        match text.split_once(':') {
+            Some(("content-length", value)) => match value.trim().parse() {
+                Ok(length) => self.length = length,
+                Err(_) => return Part::Lost,
+            },
+            Some(("transfer-encoding", value)) => self.is_chunked = value.trim().ends_with("chunked"),
+            _ => {}
+        }
+        Part::Head { is_first: false }
+    }
+}
+
+/// Skips bytes of a body; returns the rest and the part that comes next.
+fn skipped(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u8], Part) {
+    let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+    let (_, rest) = bytes.split_at(here);
+    match left - here as u64 {
+        0 => (rest, next),
+        left => (rest, same(left)),
+    }
+}
+
+/// The part after the line with the size of a chunk.
+fn chunk(line: &[u8]) -> Part {
+    let text = String::from_utf8_lossy(line);
+    let size = text.split(';').next().unwrap_or_default().trim();
+    match u64::from_str_radix(size, 16) {
+        Ok(0) => Part::Trailer,
+        // The line end behind a chunk belongs to it.
+        Ok(size) => size.checked_add(2).map_or(Part::Lost, Part::Chunk),
+        Err(_) => Part::Lost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RequestFraming;
+
+    const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 5\r\n\r\na\nb\n\n";
+    const CHUNKED: &str =
+        "\r\nPOST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3;x=1\r\n\n\n\n\r\n0\r\nTrailer: x\r\n\r\n";
+
+    /// The verdict on bytes that arrive in pieces of every size.
+    #[track_caller]
+    fn judged(text: &str, is_sound: bool) {
+        for size in 1..=text.len() {
+            let mut framing = RequestFraming::default();
+            let verdict = text.as_bytes().chunks(size).all(|piece| framing.follow(piece));
+            assert_eq!(verdict, is_sound, "{text:?} in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn line_ends_count_in_heads_and_not_in_bodies() {
+        judged(&[GET, POST, GET, CHUNKED, POST, GET].concat(), true);
+        let bare = "GET / HTTP/1.1\nHost: a\r\n\r\n";
+        for before in ["", GET, POST, CHUNKED] {
+            judged(&[before, bare].concat(), false);
+            judged(&[before, &GET.replace("a\r\n", "a\n")].concat(), false);
+            judged(&[before, &GET.replace("\r\n\r\n", "\r\n\n")].concat(), false);
+        }
+        judged(&CHUNKED.replace("x=1\r\n", "x=1\n"), false);
+        judged(&CHUNKED.replace("Trailer: x\r\n", "Trailer: x\n"), false);
+        judged(&format!("GET /{} HTTP/1.1\r\n\r\n\n", "a".repeat(400)), false);
+    }
+
+    #[test]
+    fn what_the_parser_refuses_is_left_to_it() {
+        judged("POST / HTTP/1.1\r\nContent-Length: five\r\n\r\na\n", true);
+        judged("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\n", true);
+    }
+}

@@ -1,0 +1,150 @@
+//! Alarms: what keeps the log from being written as it should while an organism runs. They are a full disk, a tip
+//! that cannot be written, and a write that failed. Each is reported once when it begins and once when it ends, and is
+//! kept for those who ask later.
+//!
+//! Beginnings and ends come in; events for the operator and the list of alarms go out. It writes no file, because the
+//! disk may be full.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::edges::clock::WallClock;
+use systole_core::types::ports::Clock as _;
+use systole_core::types::time::{Millis, spoken};
+
+/// The kinds of alarms. A log has at most one of each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum AlarmKind {
+    /// Nothing can be stored until there is room, or until the broker answers.
+    Stalled,
+    /// A write failed, and it is unknown whether it is stored.
+    Write,
+    /// The file that names the end of the log is behind.
+    Tip,
+}
+
+/// What keeps the log from being written as it should.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogAlarm {
+    /// Its kind.
+    pub kind: AlarmKind,
+    /// What happens, where, and the consequence.
+    pub words: String,
+    /// The fix.
+    pub fix: &'static str,
+    /// When it began.
+    pub since: Millis,
+    /// When it ended; `None` if it lasts.
+    pub until: Option<Millis>,
+}
+
+/// The alarms of one log. Clones share them.
+#[derive(Clone)]
+pub struct LogAlarms {
+    log: Arc<str>,
+    is_far: bool,
+    all: Arc<Mutex<BTreeMap<AlarmKind, LogAlarm>>>,
+}
+
+impl LogAlarms {
+    /// Those of a log in a file.
+    pub fn of_file(log: &Path) -> LogAlarms {
+        LogAlarms { log: log.display().to_string().into(), is_far: false, all: Arc::default() }
+    }
+
+    /// Those of a log in a broker, or in memory, by its name.
+    pub fn of_name(log: &str, is_far: bool) -> LogAlarms {
+        LogAlarms { log: log.into(), is_far, all: Arc::default() }
+    }
+
+    /// An alarm begins. It is reported unless it lasts already.
+    pub fn raise(&self, kind: AlarmKind, why: &dyn Display) {
+        let alarm = self.alarm(kind, why);
+        let mut all = self.locked();
+        if all.get(&kind).is_some_and(|known| known.until.is_none()) {
+            return;
+        }
+        all.insert(kind, alarm.clone());
+        drop(all);
+        tracing::error!(fix = alarm.fix, "{}", alarm.words);
+    }
+
+    /// An alarm ends, if it lasts.
+    pub fn clear(&self, kind: AlarmKind) {
+        let mut all = self.locked();
+        let Some(alarm) = all.get_mut(&kind).filter(|known| known.until.is_none()) else { return };
+        let now = WallClock.now();
+        alarm.until = Some(now);
+        let long = spoken(now.since(alarm.since));
+        drop(all);
+        let log = &self.log;
+        match kind {
+            AlarmKind::Stalled => tracing::info!("{log} is written again, after {long}"),
+            AlarmKind::Write => {
+                tracing::info!("{log}: the write that failed is repeated, and nothing is lost");
+            }
+            AlarmKind::Tip => tracing::info!("the tip of {log} is written again, after {long}"),
+        }
+    }
+
+    /// All alarms since the start, also those that ended.
+    pub fn all(&self) -> Vec<LogAlarm> {
+        self.locked().values().cloned().collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<AlarmKind, LogAlarm>> {
+        // Every change is complete before anything can panic.
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alarm(&self, kind: AlarmKind, why: &dyn Display) -> LogAlarm {
+        let log = &self.log;
+        let (words, fix) = match kind {
+            AlarmKind::Stalled => {
+                let words = format!(
+                    "{log} cannot be written: {why}; new messages are refused, and open work waits"
+                );
+                let fix = match self.is_far {
+                    true => "the broker, so that it answers and has room; it goes on by itself",
+                    false => "free space on that disk; it goes on by itself",
+                };
+                (words, fix)
+            }
+            AlarmKind::Write => (
+                format!("{log}: a write failed: {why}; the log is read back before anything is acknowledged"),
+                "look after that disk: dmesg has its errors; the organism stops if this goes on",
+            ),
+            AlarmKind::Tip => (
+                format!("{why}; until it is written, a log that loses its end may not be noticed"),
+                "make that file writable, with room on its disk; it goes on by itself",
+            ),
+        };
+        LogAlarm { kind, words, fix, since: WallClock.now(), until: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_is_kept_once_with_its_beginning_and_its_end() {
+        let alarms = LogAlarms::of_file(Path::new("/x/organism.db"));
+        assert_eq!(alarms.all(), []);
+        alarms.clear(AlarmKind::Stalled);
+        alarms.raise(AlarmKind::Stalled, &"the disk is full");
+        alarms.raise(AlarmKind::Stalled, &"the disk is still full");
+        let [one] = alarms.all().try_into().unwrap();
+        assert_eq!(
+            one.words,
+            "/x/organism.db cannot be written: the disk is full; new messages are refused, and open work waits"
+        );
+        assert_eq!((one.fix, one.until), ("free space on that disk; it goes on by itself", None));
+        alarms.clone().clear(AlarmKind::Stalled);
+        assert!(alarms.all().iter().all(|one| one.until.is_some_and(|until| until >= one.since)));
+        alarms.raise(AlarmKind::Stalled, &"the disk is full");
+        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
+    }
+}

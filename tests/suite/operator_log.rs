@@ -1,0 +1,106 @@
+//! What the operator reads on stderr of an organism that runs: each thing that fails is one line, with what, where and
+//! the fix. The troubles of a full disk are in `disk.rs`, and the form of a line in `src/cli/operator_log.rs`.
+
+use std::fs;
+
+use crate::http::house;
+use crate::organism::say;
+use crate::program::{Events, Running, ask, run_file, systole};
+use crate::tidy::sources;
+
+/// The fields that an event may have besides its message. None of them holds a payload or a secret.
+const FIELDS: [&str; 4] = ["why", "fix", "listener", "signal"];
+
+/// The events in our sources: the file, the level, and what is written between its brackets.
+fn events() -> Vec<(String, &'static str, String)> {
+    let mut found = Vec::new();
+    for source in sources().into_iter().filter(|source| source.path.starts_with("src/")) {
+        for level in ["error", "warn", "info", "debug", "trace"] {
+            let begins = format!("tracing::{level}!(");
+            for (at, _) in source.text.match_indices(&begins) {
+                let rest = source.text.get(at + begins.len()..).unwrap();
+                let inside = rest.split(");").next().unwrap_or_default();
+                found.push((source.path.clone(), level, inside.split_whitespace().collect::<Vec<_>>().join(" ")));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_error_and_warning_for_the_operator_names_its_fix_and_no_payload() {
+    let all = events();
+    assert!(all.len() >= 28, "{all:?}");
+    for (file, level, inside) in all.iter().filter(|(file, ..)| file != "src/cli/operator_log.rs") {
+        let before = inside.split('"').next().unwrap_or_default();
+        let fields = before.split(", ").map(|field| field.trim_end_matches(',').trim()).filter(|f| !f.is_empty());
+        let names: Vec<&str> = fields
+            .map(|field| field.split('=').next().unwrap_or(field).trim().trim_start_matches(['%', '?']))
+            .collect();
+        assert!(names.iter().all(|name| FIELDS.contains(name)), "{file}: {inside}");
+        let needs_fix = ["error", "warn"].contains(level);
+        assert!(!needs_fix || inside.contains("fix"), "{file}: no `fix`: {inside}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
+    let folder = house();
+    let mut organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let wait = || {
+        ask(&run, "POST", "/v1/messages", &[("Systole-Wait", "60"), ("Idempotency-Key", "k1")], &say("hello"))
+    };
+    let thread = wait().json["thread"].as_str().unwrap().to_owned();
+    let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();
+    let edit = "UPDATE record SET body = CAST('<other/>' AS BLOB) WHERE seq = 2 AND thread = (SELECT id FROM thread WHERE text = ?1)";
+    assert_eq!(log.execute(edit, [&thread]).unwrap(), 1);
+
+    // An outcome, a stream and a page of records.
+    assert_eq!(wait().json["result"]["code"], "thread.damaged");
+    let line = organism.says("an outcome cannot be read for the sender that waits for it: ");
+    assert!(line.contains(" error: ") && line.contains("hello.db is damaged at position "), "{line}");
+    assert!(line.ends_with("; try: systole doctor, where the log is\n") && !line.contains("<other/>"), "{line}");
+    let read = ask(&run, "GET", &format!("/v1/threads/{thread}/records"), &[], "");
+    assert_eq!(read.status, 503, "{read:?}");
+    organism.says("the log cannot be read for a client: ");
+    let mut events = Events::open(&run, "?from=0", &[]);
+    while events.heard().is_some_and(|(_, kind, _)| kind != "fault") {}
+    organism.says("a stream of events ended: the log cannot be read: ");
+
+    // Files beside the log.
+    for beside in ["hello.db.find", "hello.db.notes"] {
+        let path = folder.path().join(beside);
+        let _absent = fs::remove_file(&path);
+        fs::create_dir(&path).unwrap();
+    }
+    let found = ask(&run, "GET", "/v1/find?q=hello", &[], "");
+    assert_eq!(found.status, 503, "{found:?}");
+    let line = organism.says("the search file cannot be used for a client: ");
+    assert!(line.contains("hello.db.find") && line.contains("; try: "), "{line}");
+    ask(&run, "GET", "/proof", &[("Accept", "application/json")], "");
+    let line = organism.says("the checkpoints beside the log cannot be read for a client: ");
+    assert!(line.contains("hello.db.notes") && line.contains("; try: the path of a file in it"), "{line}");
+    drop(organism);
+}
+
+#[test]
+fn the_form_of_a_line_is_a_choice_and_an_unknown_one_is_named() {
+    let folder = house();
+    let ran = systole_with_log(folder.path(), "verbose");
+    assert!(ran.contains("note: SYSTOLE_LOG: `verbose` is not known and is not used"), "{ran}");
+    assert!(ran.contains("  try: debug, json, or both"), "{ran}");
+    assert!(!systole_with_log(folder.path(), "debug,json").contains("SYSTOLE_LOG"));
+    let mut organism = Running::organism_with(folder.path(), &[("SYSTOLE_LOG", "json")]);
+    fs::create_dir(folder.path().join("hello.db.notes")).unwrap();
+    ask(&run_file(folder.path()), "GET", "/proof", &[("Accept", "application/json")], "");
+    let line = organism.says("the checkpoints beside the log cannot be read for a client");
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["level"], &line["fix"]), (&"ERROR".into(), &"the path of a file in it".into()), "{line}");
+    drop(organism);
+    assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
+}
+
+fn systole_with_log(folder: &std::path::Path, choice: &str) -> String {
+    crate::program::systole_with(folder, &["check"], &[("SYSTOLE_LOG", choice)]).stderr
+}
