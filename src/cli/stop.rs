@@ -122,10 +122,10 @@ fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
 
 /// Reports the end, and what was wrong with its log until then.
 fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAlarm]) -> CommandExit {
-    let left = sqlite::condition(log).ok().and_then(|condition| condition.unclosed);
+    let is_unclosed = sqlite::condition(log).is_ok_and(|condition| condition.unclosed.is_some());
     if screen.json {
         screen.value(
-            &json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": left}),
+            &json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": is_unclosed}),
         );
         return CommandExit::Done;
     }
@@ -137,8 +137,8 @@ fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAl
     if !alarms.is_empty() {
         screen.say("  nothing that was acknowledged is lost; what was refused is to be sent again");
     }
-    if let Some(left) = left {
-        screen.say(format!("note: {left}; the next start checks it"));
+    if is_unclosed {
+        screen.say(format!("note: {} was not closed cleanly; the next start checks it", log.display()));
     }
     CommandExit::Done
 }
