@@ -431,13 +431,18 @@ impl<'m> Resolving<'_, 'm> {
         let part = model.part(&taken.name.local)?;
         let place = format!("{place}.with");
         let target = Target { element: &part, at: with_at, place: &place };
+        let before = diagnostics.mistakes();
         let fields = filling::fields(diagnostics, scope, &self.order, with, &target);
-        Some(spec::CallStep {
+        let call = spec::CallStep {
             element: element_name(taken),
             is_qualified: model.is_qualified(&taken.name.local),
             to: to.name.to_string(),
             fields,
-        })
+        };
+        if diagnostics.mistakes() == before {
+            filling::prove(diagnostics, &call, model, &target);
+        }
+        Some(call)
     }
 
     pub(super) fn callee(&self, to: &At<String>) -> Option<&Listener> {
