@@ -12,6 +12,7 @@ mod failed_logins;
 pub mod http;
 mod http_state;
 mod inbound;
+mod json_payload;
 mod kept_answers;
 mod kept_views;
 mod live_routes;
