@@ -22,8 +22,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// The payload of a client's message: the element that the client may send, to that listener or to the only one that
-/// takes it.
+/// The payload of a client's message: the element that the client may send, to that listener or to the entry.
 pub(super) fn payload(
     organism: &Composition,
     client: &Name,
@@ -37,22 +36,21 @@ pub(super) fn payload(
             unfit_request(words).fixed_by("?element=NAME; the page /send lists what you may send"),
         ));
     };
-    let to = to.or(organism.entry.as_ref().map(Name::as_str));
+    let Some(to) = to.or(organism.entry.as_ref().map(Name::as_str)) else {
+        let words = "this organism has no entry, and to= names no listener";
+        return Err(bare(unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send")));
+    };
     let open = tools::open_to(organism, client);
-    let of_name = || open.iter().filter(|tool| *tool.taken.name.local == *element);
-    let named = of_name().find(|tool| to.is_some_and(|to| tool.listener.name.as_str() == to));
-    let found = named.or_else(|| of_name().next().filter(|_| to.is_none() && of_name().count() == 1));
-    let Some(found) = found else {
-        let known = || open.iter().map(|tool| &*tool.taken.name.local);
+    let is_it = |tool: &&tools::OpenTool<'_>| {
+        tool.listener.name.as_str() == to && *tool.taken.name.local == *element
+    };
+    let Some(found) = open.iter().find(is_it) else {
+        let known = || open.iter().map(|tool| &*tool.taken.name.local).filter(|known| *known != element);
         let near = nearest(element, known()).map(|near| format!("; did you mean {near}?"));
-        let words = format!(
-            "no listener that you may send to takes {} there{}",
-            plain(element),
-            near.unwrap_or_default()
-        );
-        return Err(bare(
-            unfit_request(words).fixed_by("to=LISTENER&element=NAME; the page /send lists what you may send"),
-        ));
+        let (to, element) = (plain(to), plain(element));
+        let words = format!("{to} takes no {element} from you{}", near.unwrap_or_default());
+        let fix = "to=LISTENER&element=NAME; the page /send lists what you may send";
+        return Err(bare(unfit_request(words).fixed_by(fix)));
     };
     of_json(organism, found.taken, text)
 }

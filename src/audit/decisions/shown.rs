@@ -39,7 +39,7 @@ impl Decision {
     pub fn subject(&self) -> String {
         match self.kind == RequestKind::Question.as_str() {
             true => plain(&self.about),
-            false => format!("<{}> {}", plain(&self.about), plain(&self.payload)).trim_end().to_owned(),
+            false => format!("<{}> {}", plain(&self.about), glanced(&self.payload)).trim_end().to_owned(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Decision {
             self.caller.clone(),
             self.listener.clone(),
             plain(&self.about),
-            plain(&self.payload),
+            glanced(&self.payload),
             self.hash.clone(),
             text(&self.sent),
             text(&self.note),
@@ -89,6 +89,11 @@ impl Decision {
             self.effect(),
         ]
     }
+}
+
+/// A payload at a glance. Its hidden characters are shown already, also by an organism elsewhere if that is honest.
+fn glanced(payload: &str) -> String {
+    plain(payload).replace("\\u{5c}u{", "\\u{")
 }
 
 /// The decisions as lines for a terminal.
@@ -136,7 +141,14 @@ fn quoted(cell: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{glanced, quoted};
+
+    #[test]
+    fn g4_a_payload_is_made_visible_once() {
+        assert_eq!(glanced("why=\"a\\u{202e}b\""), "why=\"a\\u{202e}b\"");
+        assert_eq!(glanced("a\u{202e}b\u{1b}[31m"), "a\\u{202e}b\\u{1b}[31m", "an organism elsewhere may say anything");
+        assert_eq!(glanced("a\\u{5c}u{202e}b"), "a\\u{5c}u{202e}b", "the text of an escape stays a text");
+    }
 
     #[test]
     fn g4_a_cell_is_one_cell_and_no_formula() {
