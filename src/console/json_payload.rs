@@ -38,12 +38,13 @@ pub(super) fn payload(
     };
     let Some(to) = to.or(organism.entry.as_ref().map(Name::as_str)) else {
         let words = "this organism has no entry, and to= names no listener";
-        return Err(bare(unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send")));
+        return Err(bare(
+            unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send"),
+        ));
     };
     let open = tools::open_to(organism, client);
-    let is_it = |tool: &&tools::OpenTool<'_>| {
-        tool.listener.name.as_str() == to && *tool.taken.name.local == *element
-    };
+    let is_it =
+        |tool: &&tools::OpenTool<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
     let Some(found) = open.iter().find(is_it) else {
         let known = || open.iter().map(|tool| &*tool.taken.name.local).filter(|known| *known != element);
         let near = nearest(element, known()).map(|near| format!("; did you mean {near}?"));

@@ -83,7 +83,9 @@ fn h4_pages_say_what_is_so() {
         ("/find?kind=refusal&since=1h", Some("systole find --kind refusal --since 1h")),
     ] {
         let body = browser.get(path).body;
-        let shown = body.split_once("<code data-copy>").map(|(_, rest)| text_of(rest.split("</code>").next().unwrap()));
+        let shown = body
+            .split_once("<code data-copy>")
+            .map(|(_, rest)| text_of(rest.split("</code>").next().unwrap()));
         let shown = shown.filter(|_| body.contains("class=\"same\""));
         assert_eq!(shown.as_deref(), command, "{path}");
         if let Some(command) = command {

@@ -5,7 +5,8 @@
 
 use crate::known::REQUEST;
 use crate::spec::{
-    Budget, Condition, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest, Workflow,
+    Budget, Condition, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest,
+    Workflow,
 };
 
 /// One step as one or more sentences.

@@ -146,7 +146,11 @@ mod tests {
     #[test]
     fn g4_a_payload_is_made_visible_once() {
         assert_eq!(glanced("why=\"a\\u{202e}b\""), "why=\"a\\u{202e}b\"");
-        assert_eq!(glanced("a\u{202e}b\u{1b}[31m"), "a\\u{202e}b\\u{1b}[31m", "an organism elsewhere may say anything");
+        assert_eq!(
+            glanced("a\u{202e}b\u{1b}[31m"),
+            "a\\u{202e}b\\u{1b}[31m",
+            "an organism elsewhere may say anything"
+        );
         assert_eq!(glanced("a\\u{5c}u{202e}b"), "a\\u{5c}u{202e}b", "the text of an escape stays a text");
     }
 

@@ -35,8 +35,8 @@ pub(super) struct RequestCard {
     pub(super) payload: String,
     pub(super) may_amend: bool,
     pub(super) commands: Vec<String>,
-    /// What happens if no one decides in time.
-    pub(super) undecided: String,
+    /// What happens if no one answers the question in time.
+    pub(super) unanswered: String,
 }
 
 /// A message that a question shows.
@@ -56,11 +56,10 @@ impl RequestCard {
         thread_href: Option<String>,
         unanswered: Option<&str>,
     ) -> RequestCard {
-        let undecided = match (one.payload(), unanswered) {
-            (Some(_), _) => format!("{} gets approval.expired when the time is over.", one.caller),
-            (None, Some(then)) => format!("When the time is over, {then}."),
-            (None, None) => {
-                format!("When the time is over, {} gets that no one answered, and goes on.", one.listener)
+        let unanswered = match unanswered {
+            Some(then) => format!("When the time is over, {then}."),
+            None => {
+                format!("When the time is over, {} learns that no one answered, and goes on.", one.listener)
             }
         };
         let (shows, choices) = match &one.about {
@@ -104,7 +103,7 @@ impl RequestCard {
             hash: one.hash.to_string(),
             payload,
             commands: one.commands(),
-            undecided,
+            unanswered,
         }
     }
 }
