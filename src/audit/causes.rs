@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use systole_core::pump::primitives;
-use systole_core::rules::{approval_payload, core_payload};
+use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{
@@ -130,7 +130,8 @@ fn likely(record: &Record) -> Vec<ThreadId> {
             core_payload::finished_child(&record.body)
         }
         (RecordKind::Approval, _) if h.thread.is_sys() => {
-            approval_payload::read_request(&record.body).map(|request| request.thread)
+            let of_approval = approval_payload::read_request(&record.body).map(|request| request.thread);
+            of_approval.or_else(|| question::read_asked(&record.body).map(|asked| asked.thread))
         }
         _ => None,
     };

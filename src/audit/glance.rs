@@ -232,11 +232,6 @@ impl PayloadGlance {
         self.more.1 += field.characters();
     }
 
-    /// Whether it is a payload of the core.
-    pub(super) fn is_core(&self) -> bool {
-        self.is_core
-    }
-
     /// Only its text in at most that many columns, without names and attributes: for a record whose other facts are
     /// already shown.
     pub fn text(mut self, columns: usize) -> String {

@@ -2,7 +2,8 @@
 //! refusals.
 //!
 //! A first try is the first item of an element in a turn, unless the turn before had an item of that element refused:
-//! then the item is a repair. A reader and a period come in; tables go out. Only a window of the newest records is
+//! then the item is a repair. An answer in which no item could be read is a try of the element `?`, and what follows it
+//! is a repair. A reader and a period come in; tables go out. Only a window of the newest records is
 //! read, and the result says so.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -15,9 +16,10 @@ use super::columns::plain;
 use super::glance::{attribute, glance, told};
 use super::layout;
 use super::trail::said_in;
+use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{Record, RecordCode, RecordKind};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
 
 /// The newest records that are read.
@@ -28,6 +30,8 @@ const PAGE: usize = 512;
 const NEWEST: usize = 100;
 /// The element of bytes that are no payload.
 const UNREAD: &str = "?";
+/// The source of a report that the pump gives in place of an answer.
+const OF_PUMP: &str = "synthetic";
 /// Turns whose items are remembered while records are read. The oldest are forgotten.
 const TURNS: usize = 16_384;
 
@@ -183,8 +187,17 @@ impl RefusalReading<'_> {
         if h.kind == RecordKind::Refusal && !is_refusal {
             return Ok(());
         }
+        // The pump answers in place of a listener that gave no answer.
+        if h.code == Some(RecordCode::Role(MessageRole::Final))
+            && attribute(&record.body, "final-report", "source").as_deref() == Some(OF_PUMP)
+        {
+            return Ok(());
+        }
         let element =
             if is_refusal { self.refused_element(record)? } else { Some(glance(&record.body).element) };
+        // The listener itself refused what its model said: it found no item in it.
+        let is_unread = h.code == Some(RecordCode::Code(Code::ListenerFailed));
+        let element = element.or_else(|| is_unread.then(|| UNREAD.to_owned()));
         let model = match (turn, &element) {
             (Some(turn), Some(element)) => self.try_of(turn, element, h.time, !is_refusal),
             (Some(turn), None) => self.turns.get(&turn).and_then(|items| items.model.clone()),
@@ -201,7 +214,8 @@ impl RefusalReading<'_> {
         let (thread, call, number) = &turn;
         let before = number.checked_sub(1).map(|before| (thread.clone(), call.clone(), before));
         let before = before.and_then(|before| self.turns.get(&before));
-        let is_repair = before.is_some_and(|items| items.refused.contains(element));
+        let is_repair =
+            before.is_some_and(|items| items.refused.contains(element) || items.refused.contains(UNREAD));
         let items = self.turn(turn);
         let is_first = items.sent.insert(element.to_owned()) && !is_repair;
         if !is_valid {

@@ -30,6 +30,8 @@ pub struct DescribedStep {
     pub sentence: String,
     /// The list whose items it goes through: the goal that provides it, and the path of fields.
     pub list: Option<(String, Vec<String>)>,
+    /// What follows if its question has no answer in time, if it asks one.
+    pub unanswered: Option<String>,
 }
 
 /// Looks up a step in the section of a workflow.
@@ -50,6 +52,8 @@ pub struct RunStep {
     pub agent: Option<String>,
     /// The step's action; `None` if the configuration of the run cannot be read.
     pub sentence: Option<String>,
+    /// What follows if its question has no answer in time, if it asks one.
+    pub unanswered: Option<String>,
 }
 
 /// The progress of a step.
@@ -198,8 +202,10 @@ impl<'a> WorkflowRuns<'a> {
 
     fn goal(&self, started: &Started) -> RunStep {
         let Key { step, pass, item, agent } = Key::of(&started.key);
-        let sentence = self.said(started, &step).map(|said| said.sentence);
-        RunStep { workflow: started.workflow.clone(), step, pass, item, agent, sentence }
+        let said = self.said(started, &step);
+        let (sentence, unanswered) = said.map(|said| (said.sentence, said.unanswered)).unzip();
+        let unanswered = unanswered.flatten();
+        RunStep { workflow: started.workflow.clone(), step, pass, item, agent, sentence, unanswered }
     }
 
     fn said(&self, started: &Started, step: &str) -> Option<DescribedStep> {

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use super::comparable::comparable_body;
 use super::glance::glance;
 use super::narrate::narrate;
 use super::xml_diff::shared;
@@ -100,14 +101,13 @@ fn of_record(record: &Record) -> SideRecord {
     let to = h.to.as_ref().map_or("", |to| to.as_str());
     let code = h.code.map_or("", |code| code.as_str());
     let kin = format!("{} {code} {} {to} {}", h.kind.as_str(), h.from, seen.element);
-    // The hashes and marks in payloads of the core differ in every run; a glance leaves them out.
+    // What a model call reserves, and its hashes, are left out: the prompt of each turn is compared elsewhere.
     let counts = match EarlierEntry::read(&record.body).map(|entry| entry.entry) {
         Ok(JournalEntry::Started(started)) if h.kind == RecordKind::Journal => started.model,
         Ok(JournalEntry::Result(outcome)) if h.kind == RecordKind::Journal => {
             format!("{} {}", outcome.text, outcome.blobs.join(" "))
         }
-        _ if seen.is_core() => seen.words,
-        _ => String::from_utf8_lossy(&record.body).into_owned(),
+        _ => comparable_body(record),
     };
     let counts = format!("{kin} {}", counts.replace(root.as_str(), ROOT));
     let told = narrate(record, Some(&h.thread)).join(" ");

@@ -26,7 +26,7 @@ const CHILDREN: usize = 64;
 pub const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
 
 /// Which threads are wanted.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ThreadFilter {
     /// Only threads in this state, a word of `STATES`.
     pub state: Option<&'static str>,

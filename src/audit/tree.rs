@@ -107,6 +107,25 @@ pub enum CallEndKind {
     },
 }
 
+impl CallEndKind {
+    /// How a record ends its call, if it does.
+    pub fn of(record: &Record) -> Option<CallEndKind> {
+        match (record.header.kind, record.header.code) {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
+                Some(CallEndKind::Answered { element: glance(&record.body).element })
+            }
+            (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => None,
+            (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(CallEndKind::Handled),
+            (RecordKind::Outcome, mark) => {
+                let code = mark.map_or("", RecordCode::as_str);
+                let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
+                Some(CallEndKind::Failed { code, words })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The outcome of an item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ItemOutcome {
@@ -271,13 +290,7 @@ impl ThreadTree {
                     branch.retries += u32::from(is_repeat);
                 }
             }
-            (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {}
-            (RecordKind::Outcome, Some(RecordCode::Handled)) => self.end(h, CallEndKind::Handled),
-            (RecordKind::Outcome, mark) => {
-                let code = mark.map_or("", RecordCode::as_str);
-                let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
-                self.end(h, CallEndKind::Failed { code, words });
-            }
+            (RecordKind::Outcome, _) => self.end(record),
             (RecordKind::Terminal, mark) => {
                 self.rested = mark == Some(RecordCode::Ended);
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
@@ -298,9 +311,7 @@ impl ThreadTree {
             MessageRole::ToFirst => self.taken(record, true),
             MessageRole::Steer => self.item(h, ItemOutcome::Steers),
             MessageRole::Note => self.item(h, ItemOutcome::Note { element: glance(&record.body).element }),
-            MessageRole::Final => {
-                self.end(h, CallEndKind::Answered { element: glance(&record.body).element })
-            }
+            MessageRole::Final => self.end(record),
             MessageRole::Tell => {
                 let told = h.call.as_ref().and_then(CallPath::caller);
                 if let Some((path, turn, ordinal)) = told
@@ -382,7 +393,9 @@ impl ThreadTree {
         }
     }
 
-    fn end(&mut self, h: &Header, way: CallEndKind) {
+    fn end(&mut self, record: &Record) {
+        let h = &record.header;
+        let Some(way) = CallEndKind::of(record) else { return };
         let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) else { return };
         branch.turn = branch.turn.max(h.turn.unwrap_or(0));
         branch.ended = Some(CallEnd { at: h.time, way });

@@ -36,6 +36,8 @@ pub struct TroubleCount {
     pub at: Millis,
     /// What it said.
     pub words: String,
+    /// The fields of a search that finds all of them: name and value.
+    pub search: [(&'static str, String); 3],
 }
 
 /// The troubles of a time.
@@ -64,7 +66,7 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
         let Some((end, _)) = page.last() else { break };
         next = *end;
         for (_, record) in &page {
-            let Some((code, listener)) = trouble(record) else { continue };
+            let Some((code, listener, search)) = trouble(record) else { continue };
             let is_known = found.contains_key(&(code.clone(), listener.clone()));
             if !is_known && found.len() == PAIRS {
                 troubles.is_cut = true;
@@ -75,7 +77,7 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
             let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
             let key = (code.clone(), listener.clone());
             let last = (h.thread.clone(), h.seq);
-            found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words });
+            found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words, search });
         }
         if page.len() < PAGE {
             break;
@@ -86,21 +88,26 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
     Ok(troubles)
 }
 
-/// The code of a record that says that something went wrong, and the listener.
-fn trouble(record: &Record) -> Option<(String, String)> {
+/// The code of a record that says that something went wrong, the listener, and the search that finds it.
+fn trouble(record: &Record) -> Option<(String, String, [(&'static str, String); 3])> {
     let h = &record.header;
-    let whom = || h.to.as_ref().map_or_else(|| h.from.to_string(), ToString::to_string);
-    match (h.kind, h.code) {
+    let code = h.code?;
+    let (field, whom) = match (&h.to, code) {
+        (Some(to), _) if !matches!((h.kind, code), (RecordKind::Outcome, RecordCode::Code(_))) => ("to", to),
+        _ => ("from", &h.from),
+    };
+    let words = match (h.kind, code) {
         (RecordKind::Refusal, code) => {
-            let of_body = told(&record.body).map(|told| told.code);
-            Some((of_body.or_else(|| code.map(|code| code.as_str().to_owned()))?, whom()))
+            told(&record.body).map_or_else(|| code.as_str().to_owned(), |told| told.code)
         }
-        (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => Some(("dead letter".to_owned(), whom())),
-        (RecordKind::Outcome, Some(RecordCode::Code(code))) => {
-            Some((code.as_str().to_owned(), h.from.to_string()))
-        }
-        _ => None,
-    }
+        (RecordKind::Outcome, RecordCode::DeadLetter) => "dead letter".to_owned(),
+        (RecordKind::Outcome, RecordCode::Code(code)) => code.as_str().to_owned(),
+        _ => return None,
+    };
+    // A listener's own code is not in the search: the code of the record is.
+    let known = if RecordCode::parse(&words).is_some() { words.clone() } else { code.as_str().to_owned() };
+    let search = [("kind", h.kind.as_str().to_owned()), ("code", known), (field, whom.to_string())];
+    Some((words, whom.to_string(), search))
 }
 
 impl TroubleCount {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::exit::CommandExit;
 use super::find;
 use super::looking::{Looking, PastPosition};
-use super::moments::typed_moment;
+use super::moments::typed_period;
 use super::place::Place;
 use crate::audit::costs::{self, CostRows};
 
@@ -63,11 +63,8 @@ impl Cost {
 
     /// The requests of a period, over all threads.
     fn period(&self, looking: &Looking) -> Result<CostRows, CommandExit> {
-        let moment = |option: &str, text: &Option<String>| {
-            let text = text.as_deref();
-            text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
-        };
-        let times = (moment("--since", &self.since)?, moment("--until", &self.until)?);
+        let times = (self.since.as_deref(), self.until.as_deref());
+        let times = typed_period(looking.screen, times, looking.now)?;
         costs::period(self.agent.as_deref(), times, |query, take| find::newest(looking, query, take))
     }
 }

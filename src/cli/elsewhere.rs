@@ -35,9 +35,29 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address.
-pub(super) const COMMANDS: [&str; 21] = [
-    "ask", "send", "ps", "why", "tree", "todo", "log", "context", "find", "trail", "blob", "cost", "approve",
-    "reject", "amend", "choose", "steer", "cancel", "pause", "resume", "end",
+pub(super) const COMMANDS: [&str; 22] = [
+    "ask",
+    "send",
+    "ps",
+    "why",
+    "tree",
+    "todo",
+    "log",
+    "context",
+    "find",
+    "trail",
+    "blob",
+    "cost",
+    "decisions",
+    "approve",
+    "reject",
+    "amend",
+    "choose",
+    "steer",
+    "cancel",
+    "pause",
+    "resume",
+    "end",
 ];
 
 /// An organism elsewhere that answered.

@@ -7,7 +7,7 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
 use super::looking::{Looking, PastPosition, parted};
-use super::moments::typed_moment;
+use super::moments::typed_period;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{cut, plain, wrapped};
@@ -155,16 +155,8 @@ impl FindMessages {
         phrases: Vec<Vec<String>>,
         mut terms: Vec<SearchTerm>,
     ) -> Result<LogQuery, CommandExit> {
-        let moment = |option: &str, text: &Option<String>| {
-            let text = text.as_deref();
-            text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
-        };
-        let (since, until) = (moment("--since", &self.since)?, moment("--until", &self.until)?);
-        if since.zip(until).is_some_and(|(since, until)| since >= until) {
-            let exit = looking.screen.fail(CommandExit::Usage, "--until is not after --since");
-            looking.screen.say("  try: an earlier --since, or a later --until");
-            return Err(exit);
-        }
+        let times = (self.since.as_deref(), self.until.as_deref());
+        let (since, until) = typed_period(looking.screen, times, looking.now)?;
         if let Some(typed) = &self.thread {
             let thread = looking.find(parted(typed).0)?;
             terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));

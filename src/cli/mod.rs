@@ -18,6 +18,7 @@ mod completions;
 mod console;
 mod copy;
 mod cost;
+mod decisions;
 mod demo;
 mod detach;
 mod diff;
@@ -160,6 +161,8 @@ enum Command {
     Blob(blob::KeptBlob),
     /// Show the model requests, their tokens and their cost
     Cost(cost::Cost),
+    /// Show what persons decided, and what ran after it
+    Decisions(decisions::Decisions),
     /// Approve payloads that wait for a person, or list what waits
     Approve(approve::Approve),
     /// Turn down what waits for a person
@@ -315,6 +318,7 @@ impl Command {
             Command::Trail(_)
             | Command::Find(_)
             | Command::Cost(_)
+            | Command::Decisions(_)
             | Command::Explain(_)
             | Command::Graph(_)
             | Command::Verify(_)
@@ -346,6 +350,7 @@ impl Command {
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),
             Command::Cost(cost) => cost.run(),
+            Command::Decisions(decisions) => decisions.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),

@@ -1,4 +1,4 @@
-//! Moments as a person types them after `--since` and `--until`.
+//! Moments and periods as a person types them after `--since` and `--until`.
 
 use super::exit::CommandExit;
 use super::screen::Screen;
@@ -20,4 +20,22 @@ pub(super) fn typed_moment(
         screen.say(format!("  try: {first}, {second}, {third} or {last}"));
         exit
     })
+}
+
+/// The period that was typed. Its end is after its beginning.
+pub(super) fn typed_period(
+    screen: Screen,
+    (since, until): (Option<&str>, Option<&str>),
+    now: Millis,
+) -> Result<(Option<Millis>, Option<Millis>), CommandExit> {
+    let moment = |option: &str, text: Option<&str>| {
+        text.map(|text| typed_moment(screen, option, text, now)).transpose()
+    };
+    let (since, until) = (moment("--since", since)?, moment("--until", until)?);
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        let exit = screen.fail(CommandExit::Usage, "--until is not after --since");
+        screen.say("  try: an earlier --since, or a later --until");
+        return Err(exit);
+    }
+    Ok((since, until))
 }

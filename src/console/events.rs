@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::api_types;
 use super::request_refusals::LOOK;
+use super::http_state::StreamPlace;
 use crate::runtime::front::{OrganismHandle, ReaderToken};
 use crate::runtime::spoken::LiveObserver;
 use crate::runtime::tail::{FollowPosition, FollowedRecord, SharedRecord};
@@ -117,15 +118,11 @@ pub(super) struct Events {
     watcher: ProgressFollower,
     is_over: bool,
     /// Released when the client is gone.
-    _seat: OwnedSemaphorePermit,
+    _seat: StreamPlace,
 }
 
 impl Events {
-    pub(super) fn of(
-        follower: Follower,
-        hearing: Option<LiveObserver>,
-        seat: OwnedSemaphorePermit,
-    ) -> Events {
+    pub(super) fn of(follower: Follower, hearing: Option<LiveObserver>, seat: StreamPlace) -> Events {
         Events { watcher: ProgressFollower::new(follower.paced(), hearing), is_over: false, _seat: seat }
     }
 

@@ -14,11 +14,10 @@ use axum::http::{StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
-use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState};
-use super::live_routes::FOLLOWERS;
+use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::pages::{self, sessions::Sessions};
@@ -95,7 +94,7 @@ impl HttpDoor {
             bodies: BodySeats::new(OWN_BODIES, BODIES),
             forms: BodySeats::new(OWN_FORMS, FORMS),
             waiting: ClientPlaces::new(ClientPlaces::WAITING),
-            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
             views: LogViews::default(),

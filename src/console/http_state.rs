@@ -26,7 +26,7 @@ pub(super) struct HttpState {
     pub(super) forms: BodySeats,
     pub(super) waiting: ClientPlaces,
     pub(super) keyring: Keyring,
-    pub(super) followers: Arc<Semaphore>,
+    pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLogins>,
     pub(super) open_calls: OpenCalls,
     pub(super) views: LogViews,
@@ -100,9 +100,83 @@ impl BodySeats {
     }
 }
 
+/// Places for streams of records: each costs a task and a page of records. Those of the operator are kept free, so that
+/// she can look when everyone else does.
+pub(super) struct StreamPlaces {
+    own: ClientPlaces,
+    all: Arc<Semaphore>,
+    operator: Arc<Semaphore>,
+}
+
+/// A place that is taken.
+pub(super) struct StreamPlace {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+impl StreamPlaces {
+    /// Streams of one client at once, of all, and those of all that are only for the operator.
+    const EACH: usize = 64;
+    const ALL: usize = 256;
+    const OPERATOR: usize = 8;
+
+    pub(super) fn new() -> StreamPlaces {
+        StreamPlaces {
+            own: ClientPlaces::new(StreamPlaces::EACH),
+            all: Arc::new(Semaphore::new(StreamPlaces::ALL - StreamPlaces::OPERATOR)),
+            operator: Arc::new(Semaphore::new(StreamPlaces::OPERATOR)),
+        }
+    }
+
+    /// A place, or why there is none.
+    pub(super) fn place(&self, client: &Name) -> Result<StreamPlace, String> {
+        let own = self.own.place(client).ok_or_else(|| {
+            format!("{client} follows the log {} times already, the most for one client", StreamPlaces::EACH)
+        })?;
+        let all = self.all.clone().try_acquire_owned();
+        let all = match *client == Name::operator() {
+            true => all.or_else(|_| self.operator.clone().try_acquire_owned()),
+            false => all,
+        };
+        let full = |_| format!("the log is followed {} times already, the most for all", StreamPlaces::ALL);
+        Ok(StreamPlace { _own: own, _all: all.map_err(full)? })
+    }
+}
+
 /// The client of a request's credential.
 #[derive(Clone)]
 pub(super) struct Caller(pub(super) Name);
 
 /// A query, valid or not.
 pub(super) type ParsedQuery<T> = Result<Query<T>, QueryRejection>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h5_no_client_takes_all_streams_and_the_operator_always_has_some() {
+        let places = StreamPlaces::new();
+        let name = |number: usize| Name::parse(&format!("client-{number}")).unwrap();
+        let mut held = Vec::new();
+        for _ in 0..StreamPlaces::EACH {
+            held.push(places.place(&name(0)).unwrap());
+        }
+        let full = places.place(&name(0)).err().unwrap();
+        assert!(full.contains("client-0 follows the log 64 times"), "{full}");
+        held.push(places.place(&name(1)).unwrap());
+        let mut clients = (1..).map(name);
+        while held.len() < StreamPlaces::ALL - StreamPlaces::OPERATOR {
+            let client = clients.next().unwrap();
+            held.extend((0..StreamPlaces::EACH).map_while(|_| places.place(&client).ok()));
+        }
+        assert!(places.place(&name(99)).err().unwrap().contains("256 times"));
+        for _ in 0..StreamPlaces::OPERATOR {
+            held.push(places.place(&Name::operator()).unwrap());
+        }
+        assert!(places.place(&Name::operator()).is_err());
+        held.pop();
+        assert!(places.place(&name(99)).is_err(), "it is the operator's");
+        assert!(places.place(&Name::operator()).is_ok());
+    }
+}

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use super::api_types;
 use super::http_state::{Caller, ClientPlaces, HttpState, ParsedQuery};
+use super::json_payload;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
@@ -37,6 +38,7 @@ const BODY_MS: u64 = 30_000;
 pub(super) struct Beside {
     to: Option<String>,
     thread: Option<String>,
+    element: Option<String>,
 }
 
 /// Accepts a message.
@@ -47,9 +49,14 @@ pub(super) async fn messages(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let Ok(Query(Beside { to, thread })) = query else {
-        return bad_request("to and thread may be given once each");
+    let Ok(Query(Beside { to, thread, element })) = query else {
+        return bad_request("to, thread and element may be given once each");
     };
+    if element.is_some() && !json_payload::is_json(&headers) {
+        return bad_request(
+            "element= names the element of a body in JSON, with Content-Type: application/json",
+        );
+    }
     let key = match key(&headers) {
         Ok(key) => key,
         Err(words) => return bad_request(words),
@@ -61,6 +68,22 @@ pub(super) async fn messages(
     let document = match read(&state, &client, &headers, body).await {
         Ok(document) => document,
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
+    };
+    let document = match json_payload::is_json(&headers) {
+        true => {
+            let asked = (to.as_deref(), element.as_deref());
+            match json_payload::payload(state.front.composition(), &client, asked, &document) {
+                Ok(document) => document,
+                Err(Refused { refusal, kept: None }) => return refused(&refusal),
+                Err(unfit) => {
+                    return match state.front.refuse(client, key, unfit).await {
+                        Some(SenderReply::Refused(refusal)) => refused(&refusal),
+                        _ => stopping(),
+                    };
+                }
+            }
+        }
+        false => document,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let place = wait.map(|_| state.waiting.place(&client));

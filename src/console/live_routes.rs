@@ -23,9 +23,6 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
-/// Clients that may follow the log at once: each costs a task and a page of records.
-pub(super) const FOLLOWERS: usize = 64;
-
 /// Every record after a position, as it is written, with progress reports between the records if requested.
 pub(super) async fn events(
     State(state): State<Arc<HttpState>>,
@@ -53,9 +50,9 @@ pub(super) async fn events(
     if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
         return refused(&refusal);
     }
-    let Ok(seat) = state.followers.clone().try_acquire_owned() else {
-        let words = format!("the log is followed by {FOLLOWERS} clients already");
-        return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+    let seat = match state.followers.place(&client) {
+        Ok(seat) => seat,
+        Err(words) => return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words),
     };
     // Progress reports have no position in the log, so a returning client may already have heard the stored
     // ones.

@@ -238,7 +238,10 @@ impl LogViews {
             let all = front.reader().clone();
             let reader: Arc<dyn LogReader> = match front.composition().has_role(client, Role::Read) {
                 true => all,
-                false => Arc::new(VisibleLog::new(all, client.clone())),
+                false => {
+                    let decides = front.composition().has_role(client, Role::Approve);
+                    Arc::new(VisibleLog::new(all, client.clone(), decides))
+                }
             };
             ReadingClient { places: Arc::new(Semaphore::new(OF_A_CLIENT)), reader }
         };

@@ -14,6 +14,7 @@ mod framing;
 pub mod http;
 mod http_state;
 mod inbound;
+mod json_payload;
 mod kept_answers;
 mod kept_views;
 mod live_routes;

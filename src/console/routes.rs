@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
+use axum::{Router, middleware};
 
 use super::http_state::HttpState;
 use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
@@ -23,13 +25,14 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 36] = [
+const ROUTES: [ApiRoute; 37] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
     route("get", "/v1/workers", || get(live_routes::workers)),
     route("get", "/v1/approvals", || get(waiting::approvals)),
     route("post", "/v1/approvals/{id}", || post(steering::approvals)),
+    route("get", "/v1/decisions", || get(reading::decisions)),
     route("post", "/v1/pause", || post(steering::pause_all)),
     route("post", "/v1/resume", || post(steering::resume_all)),
     route("get", "/v1/threads", || get(reading::threads)),
@@ -64,7 +67,16 @@ const ROUTES: [ApiRoute; 36] = [
 
 /// The router of the API.
 pub(super) fn router() -> Router<Arc<HttpState>> {
-    ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.serves)()))
+    let router =
+        ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.serves)()));
+    router.layer(middleware::map_response(not_stored))
+}
+
+/// What a client may read today is in no cache tomorrow.
+async fn not_stored(mut response: Response) -> Response {
+    let value = HeaderValue::from_static("no-store");
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(value);
+    response
 }
 
 /// The method and the path of every route, for tests of the description.

@@ -3,8 +3,8 @@
 //! The section of a configuration comes in; the step's sentence and its list go out, if the section has
 //! that step.
 
-use systole_workflow::explain::{sentence, sentences};
-use systole_workflow::spec::{Step, Workflow};
+use systole_workflow::explain::{sentence, sentences, unanswered};
+use systole_workflow::spec::{Step, StepAction, Workflow};
 
 use crate::audit::runs::DescribedStep;
 use systole_core::types::composition::ListenerSection;
@@ -14,7 +14,11 @@ pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let workflow = Workflow::read(&section.text).ok()?;
     let step = found(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
-    Some(DescribedStep { sentence: sentence(step), list })
+    let unanswered = match &step.work {
+        StepAction::Ask(question) => Some(unanswered(question)),
+        _ => None,
+    };
+    Some(DescribedStep { sentence: sentence(step), list, unanswered })
 }
 
 /// All steps of a section in order, each with its depth, its id and its sentence. Empty if it is no workflow.

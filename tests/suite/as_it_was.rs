@@ -19,7 +19,7 @@ use crate::trail::example;
 const WAIT_MS: u64 = 240_000;
 
 /// The commands, each with its arguments.
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 13] = [
     &["ps", "-n", "0", "--children"],
     &["why"],
     &["tree"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 12] = [
     &["context"],
     &["cost"],
     &["approve"],
+    &["decisions"],
     &["find", "--kind", "message", "--limit", "0"],
     &["find", "heart"],
     &["trail"],

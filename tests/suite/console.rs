@@ -475,7 +475,7 @@ pub(crate) fn until_waiting(folder: &Path, count: usize) -> Value {
 }
 
 #[test]
-fn h4_an_approver_sees_what_waits_and_no_link_that_leads_nowhere() {
+fn h4_an_approver_sees_what_waits_and_opens_the_thread_that_she_decides_about() {
     let folder = house();
     let organism = running(folder.path());
     let thread = sent(folder.path(), "guarded", false);
@@ -485,8 +485,15 @@ fn h4_an_approver_sees_what_waits_and_no_link_that_leads_nowhere() {
     let first = carol.get("/").body;
     assert!(text_of(&first).contains("Waits for you 1") && first.contains("<title>(1) "), "{first}");
     for page in [first, carol.get("/approvals").body] {
-        assert!(page.contains(&thread) && !page.contains(&format!("href=\"/t/{thread}")), "{page}");
+        assert!(page.contains(&format!("href=\"/t/{thread}")), "{page}");
     }
+    let opened = carol.get(&format!("/t/{thread}"));
+    assert!(opened.status == 200 && !opened.body.contains(">Pause<"), "{opened:?}");
+    let other = sent(folder.path(), "echo", true);
+    assert_eq!(carol.get(&format!("/t/{other}")).status, 404, "no person was asked in it");
+    let listed = carol.get("/threads").body;
+    assert!(listed.contains(&thread) && !listed.contains(&other), "{listed}");
+    assert_eq!(carol.get("/decisions").status, 403, "the decisions of all are for the role read");
     let decided = carol.post("/approvals/a1", &format!("secret={secret}&outcome=rejected"));
     assert!(decided.body.contains("href=\"/approvals\""), "the way back is there: {}", decided.body);
     let led = carol.get("/approvals/a1");

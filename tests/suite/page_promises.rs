@@ -338,7 +338,7 @@ fn h4_a_thread_is_a_page_in_a_file() {
 }
 
 #[test]
-fn h4_every_choice_says_what_it_does_and_every_page_names_its_command() {
+fn h4_every_choice_says_what_it_does_and_pages_name_the_command_that_shows_the_same() {
     let folder = house();
     let at = folder.path();
     let organism = running(at);
@@ -360,17 +360,15 @@ fn h4_every_choice_says_what_it_does_and_every_page_names_its_command() {
         "/approvals/a1/amend",
         "/send",
         "/send?to=echo&element=say",
-        "/refused",
         "/cost",
+        "/decisions",
         "/find",
         "/map",
-        "/config",
         "/proof",
         "/session",
         "/threads/order?order=pause",
         &own,
         &format!("{own}/1"),
-        &format!("{own}/time"),
         &format!("{own}/todo"),
         &format!("{own}/cancel"),
         &format!("/diff/{thread}/{thread}"),

@@ -105,6 +105,12 @@ fn f4_a_person_answers_a_question_by_one_of_its_choices() {
     assert!(tree.stdout.contains("asked a person, operator chose revise: name the <rollback>"), "{tree:?}");
     let trail = systole(at, &["trail", "@last"]);
     assert_eq!(trail.code, Some(0), "{trail:?}");
+    let decided = systole(at, &["decisions", "--json"]).json_lines()[0]["decisions"][0].clone();
+    for (field, value) in [("id", "a1"), ("kind", "question"), ("outcome", "chosen"), ("choice", "revise")] {
+        assert_eq!(decided[field], value, "{decided}");
+    }
+    assert_eq!((&decided["about"], &decided["by"]), (&"Release this plan?".into(), &"operator".into()));
+    assert_eq!((&decided["ran"]["listener"], &decided["ran"]["state"]), (&"boss".into(), &"answered".into()));
     organism.interrupt();
     judged(at);
 }

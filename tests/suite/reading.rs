@@ -142,6 +142,7 @@ impl ReadStage {
             ("/v1/threads/{thread}/trail", format!("/v1/threads/{asked}/trail")),
             ("/v1/why", "/v1/why".to_owned()),
             ("/v1/approvals", "/v1/approvals".to_owned()),
+            ("/v1/decisions", "/v1/decisions?since=1h&limit=2".to_owned()),
             ("/v1/cost", "/v1/cost?by=client".to_owned()),
             ("/v1/find", "/v1/find?q=hello".to_owned()),
             ("/v1/configurations", "/v1/configurations".to_owned()),
@@ -259,6 +260,7 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
         judge.judge("get", path, &stage.gets(path));
     }
     assert_eq!(stage.gets("/v1/openapi.json").json, described());
+    assert_eq!(stage.gets("/v1/status").header("cache-control"), Some("no-store"));
     // A question of wrong form names its place.
     for (path, asked, status) in [
         ("/v1/threads", "/v1/threads?limit=0".to_owned(), 400),
@@ -281,6 +283,10 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
         ("/v1/find", "/v1/find".to_owned(), 400),
         ("/v1/find", "/v1/find?kind=mesage".to_owned(), 400),
         ("/v1/cost", "/v1/cost?since=1h&until=2h".to_owned(), 400),
+        ("/v1/decisions", "/v1/decisions?since=1h&until=2h".to_owned(), 400),
+        ("/v1/decisions", "/v1/decisions?before=17".to_owned(), 400),
+        ("/v1/log/records", format!("/v1/log/records?thread={}&from=0", stage.asked), 400),
+        ("/v1/threads/{thread}/records", format!("/v1/threads/{}/records?from=0", stage.asked), 400),
     ] {
         let answer = stage.gets(&asked);
         assert_eq!(answer.status, status, "{asked}: {answer:?}");
@@ -307,6 +313,19 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[], &say("one more")));
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[("Systole-Wait", "240")], &say("two more")));
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[], "<say>"));
+    let json = [("Content-Type", "application/json"), ("Systole-Wait", "240")];
+    for (asked, body, status) in [
+        ("/v1/messages?to=echo&element=say", "{\"text\": \"in <JSON>\"}", 200),
+        ("/v1/messages?to=echo&element=say", "{\"txet\": \"in JSON\"}", 422),
+        ("/v1/messages?to=echo&element=said", "{\"text\": \"in JSON\"}", 422),
+        ("/v1/messages?to=echo", "{\"text\": \"in JSON\"}", 422),
+    ] {
+        let answer = posts(asked, &json, body);
+        assert_eq!(answer.status, status, "{asked} {body}: {answer:?}");
+        judge.judge("post", "/v1/messages", &answer);
+    }
+    let sent = posts("/v1/messages?element=say", &[], &say("in XML"));
+    assert_eq!(sent.status, 400, "an element is named for JSON only: {sent:?}");
     let ReadStage { waits, rests, asked, .. } = stage;
     for (path, concrete) in [
         ("/v1/pause", "/v1/pause?note=lunch".to_owned()),
@@ -325,6 +344,9 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     }
     let decided = posts("/v1/approvals/a1", &[], "{\"outcome\": \"approved\"}");
     judge.judge("post", "/v1/approvals/{id}", &decided);
+    let listed = stage.gets("/v1/decisions");
+    assert_eq!(listed.json["decisions"][0]["outcome"], "approved", "{listed:?}");
+    judge.judge("get", "/v1/decisions", &listed);
     judge.judge("post", "/v1/approvals/{id}", &posts("/v1/approvals/a9", &[], "{\"outcome\": \"approved\"}"));
     judge.judge(
         "post",
@@ -338,6 +360,8 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
     judge.judge("post", "/mcp", &posts("/mcp", &json, &hello));
+    judge.judge("post", "/mcp", &posts("/mcp", &json[1..], &hello));
+    judge.judge("post", "/mcp", &posts("/mcp", &json[..1], &hello));
 }
 
 #[test]
@@ -361,7 +385,7 @@ fn h5_a_client_without_read_sees_only_its_own() {
         });
         assert_eq!((told[0].0, &told[0]), (422, &told[1]), "{asked}");
     }
-    for path in ["/v1/cost", "/v1/configurations", "/v1/graph"] {
+    for path in ["/v1/cost", "/v1/decisions", "/v1/configurations", "/v1/graph"] {
         let refused = alice(path);
         assert_eq!((refused.status, text(&refused.json, "code")), (403, "ingress.forbidden"), "{path}");
         assert!(text(&refused.json, "try").contains("roles: [read]"), "{refused:?}");

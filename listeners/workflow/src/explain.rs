@@ -5,7 +5,8 @@
 
 use crate::known::REQUEST;
 use crate::spec::{
-    Budget, Condition, Path, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest, Workflow,
+    Budget, Condition, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest,
+    Workflow,
 };
 
 /// One step as one or more sentences.
@@ -107,11 +108,8 @@ fn work(work: &StepAction) -> String {
             if !question.shows.is_empty() {
                 text.push_str(&format!(" The person sees {}.", paths(&question.shows)));
             }
-            let then = match &question.otherwise {
-                Some(choice) => format!("{choice} is chosen"),
-                None => "the step fails".to_owned(),
-            };
-            text.push_str(&format!(" After {} without an answer {then}.", stretch(question.expires_ms)));
+            let (time, then) = (stretch(question.expires_ms), unanswered(question));
+            text.push_str(&format!(" After {time} without an answer {then}."));
             text
         }
         StepAction::Wait { ms } => format!("waits {}.", stretch(*ms)),
@@ -124,6 +122,15 @@ fn work(work: &StepAction) -> String {
             };
             format!("repeats these steps until {enough}, {at_most} times at most")
         }
+    }
+}
+
+/// What follows if a question has no answer in time.
+#[must_use]
+pub fn unanswered(question: &QuestionStep) -> String {
+    match &question.otherwise {
+        Some(choice) => format!("{choice} is chosen"),
+        None => "the step fails".to_owned(),
     }
 }
 

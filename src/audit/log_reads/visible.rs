@@ -1,13 +1,15 @@
-//! The part of a log that a client without the role `read` may see: the threads whose root it opened.
+//! The part of a log that a client without the role `read` may see: the threads whose root it opened, and, for a client
+//! that decides for others, those in which a person was asked.
 //!
-//! Threads of others read as if they were not there, and so does `sys`.
+//! Other threads read as if they were not there, and so does `sys`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
-use systole_core::types::record::Record;
+use systole_core::types::record::{Record, RecordKind};
 
 /// Records that are read at once while those of others are passed over.
 const PAGE: usize = 512;
@@ -19,20 +21,51 @@ pub struct VisibleLog {
     log: Arc<dyn LogReader>,
     client: Name,
     roots: Mutex<HashMap<ThreadId, bool>>,
+    /// For a client that decides: the roots with requests to a person.
+    asked: Option<Mutex<AskedRoots>>,
+}
+
+/// The roots below which a person was asked, as far as `sys` was read.
+#[derive(Default)]
+struct AskedRoots {
+    seq: u64,
+    roots: HashSet<ThreadId>,
 }
 
 impl VisibleLog {
-    /// What that client opened, and everything below it.
-    pub fn new(log: Arc<dyn LogReader>, client: Name) -> VisibleLog {
-        VisibleLog { log, client, roots: Mutex::default() }
+    /// What that client opened, and everything below it; if it `decides`, also every conversation in which a person was
+    /// asked.
+    pub fn new(log: Arc<dyn LogReader>, client: Name, decides: bool) -> VisibleLog {
+        VisibleLog { log, client, roots: Mutex::default(), asked: decides.then(Mutex::default) }
     }
 
-    /// Whether the client opened the root of a thread.
+    /// Whether the client may decide something below a root, or could.
+    fn is_asked_below(&self, root: &ThreadId) -> Result<bool, LogFault> {
+        let Some(asked) = &self.asked else { return Ok(false) };
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        while !asked.roots.contains(root) {
+            let page = self.log.of_thread(&ThreadId::sys(), asked.seq + 1, PAGE)?;
+            let Some((_, last)) = page.last() else { return Ok(false) };
+            asked.seq = last.header.seq;
+            let requests = page.iter().filter(|(_, record)| record.header.kind == RecordKind::Approval);
+            let threads = requests.filter_map(|(_, record)| {
+                let of_approval = approval_payload::read_request(&record.body).map(|request| request.thread);
+                of_approval.or_else(|| question::read_asked(&record.body).map(|request| request.thread))
+            });
+            asked.roots.extend(threads.map(|thread| thread.root_of()));
+        }
+        Ok(true)
+    }
+
+    /// Whether the client may see a thread.
     pub fn shows(&self, thread: &ThreadId) -> Result<bool, LogFault> {
         if thread.is_sys() {
             return Ok(false);
         }
         let root = thread.root_of();
+        if self.is_asked_below(&root)? {
+            return Ok(true);
+        }
         let known = self.roots.lock().unwrap_or_else(PoisonError::into_inner).get(&root).copied();
         if let Some(is_own) = known {
             return Ok(is_own);

@@ -2,20 +2,18 @@
 //! recorded like every refusal, and told to the model as the result of its call.
 
 use serde_json::Value;
-use systole_kit::schema::ValueSlip;
 
 use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::{earlier, key_of};
+use crate::console::json_payload;
 use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::waiting::SenderReply;
-use systole_core::rules::admit::excerpt;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
-use systole_core::types::refusal::Refusal;
 
 /// A call that has begun.
 pub(super) enum BegunCall {
@@ -40,19 +38,13 @@ pub(super) async fn begin(
     let thread = said(params, THREAD)?;
     let organism = front.composition().clone();
     let tool = tools::named(&organism, client, name)?;
-    let element = &*tool.taken.name.local;
     let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
-    let made = tools::model(&organism, tool.taken.schema)
-        .and_then(|model| model.from_json_text(element, arguments.as_bytes()));
-    let document = match made {
-        Some(Ok(document)) => document,
-        Some(Err(slips)) => {
-            let kept = Some(excerpt(arguments.as_bytes(), 0));
-            let refused = Refused { refusal: of_slips(element, slips), kept };
-            return told(front.refuse(client.clone(), key, refused).await);
+    let document = match json_payload::of_json(&organism, tool.taken, arguments.as_bytes()) {
+        Ok(document) => document,
+        Err(Refused { refusal, kept: None }) => {
+            return Err(RpcFault::unavailable(refusal.message.to_string()));
         }
-        // The file was checked with the same model.
-        None => return Err(RpcFault::unavailable(format!("the schema of {element} cannot be read"))),
+        Err(refused) => return told(front.refuse(client.clone(), key, refused).await),
     };
     let to = Some(tool.listener.name.to_string());
     let message = ClientMessage { client: client.clone(), key: key.clone(), document, to, thread };
@@ -104,22 +96,4 @@ fn said(params: &RpcParams, key: &str) -> Result<Option<String>, RpcFault> {
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(RpcFault::params(format!("_meta[\"{key}\"] is not a text"))),
     }
-}
-
-/// All slips of the arguments as one refusal: its place is that of the first one.
-fn of_slips(element: &str, slips: Vec<ValueSlip>) -> Refusal {
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    let joined = |part: fn(&ValueSlip) -> &str| {
-        let parts: Vec<&str> = slips.iter().map(part).filter(|part| !part.is_empty()).collect();
-        parts.join("; ")
-    };
-    let refusal = Refusal::new(Code::Invalid, joined(|slip| &slip.message));
-    let mut refusal = refusal.expecting(joined(|slip| &slip.expected)).fixed_by(joined(|slip| &slip.fix));
-    refusal.element = Some(element.to_owned());
-    if let Some(first) = slips.into_iter().next() {
-        refusal.path = Some(first.path);
-        refusal.at = first.place.map(|(line, column)| (number(line), number(column)));
-        refusal.received = Some(first.received);
-    }
-    refusal
 }

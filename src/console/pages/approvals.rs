@@ -4,7 +4,7 @@
 //! Requests from the log come in; a page with a form for each goes out. The pump decides what may still be decided, and
 //! by whom.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
 use axum::extract::Path;
@@ -18,14 +18,16 @@ use super::frame::{Frame, PageTab};
 use super::request_card::RequestCard;
 use super::shorten::encoded;
 use crate::audit::columns::plain;
-use crate::audit::decided::{self, DecidedRequest};
+use crate::audit::decisions::{self, Decision, DecisionPeriod};
 use crate::audit::layout;
 use crate::audit::persons::WaitingRequest;
+use crate::audit::runs::WorkflowRuns;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::{steering, waiting};
 use crate::runtime::waiting::SenderReply;
+use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
@@ -33,8 +35,9 @@ use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 
-/// Decided requests on the page.
+/// Requests that are looked at for those that were decided.
 const DECIDED: usize = 50;
+
 /// The page.
 #[derive(Template)]
 #[template(path = "approvals.html")]
@@ -48,6 +51,8 @@ struct ApprovalsPage {
     deciders: String,
     /// Whether this client may, now.
     may: bool,
+    /// The page with all decisions, for a client that may read all.
+    all: Option<String>,
     /// The request that was just decided.
     done: Option<DecidedRow>,
 }
@@ -66,7 +71,11 @@ struct DecidedRow {
 /// What one reading finds.
 struct Found {
     waiting: Vec<WaitingRequest>,
-    decided: Vec<DecidedRequest>,
+    decided: Vec<Decision>,
+    /// The request that was just decided.
+    done: Option<Decision>,
+    /// What follows from a question without an answer, as far as a workflow says it.
+    unanswered: BTreeMap<PersonRequestId, String>,
     /// The threads among these that the client may open.
     open: BTreeSet<ThreadId>,
     now: Millis,
@@ -93,15 +102,36 @@ pub(super) fn open_threads<'t>(
     Ok(open)
 }
 
-fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
+fn look(
+    moment: &LogMoment,
+    sees_all: bool,
+    (one, done): (Option<PersonRequestId>, Option<PersonRequestId>),
+) -> Result<Found, LogFault> {
     let mut waiting = waiting::requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
-    let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };
-    decided.retain(|request| one.is_none_or(|one| request.id == one));
-    let threads = waiting.iter().map(|one| &one.thread).chain(decided.iter().map(|one| &one.thread));
+    let mut unanswered = BTreeMap::new();
+    if waiting.iter().any(|request| request.payload().is_none()) {
+        let whole = moment.whole()?;
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        for request in waiting.iter().filter(|request| request.payload().is_none()) {
+            let step = runs.of_item(&request.thread, &request.call)?;
+            unanswered.extend(step.and_then(|step| Some((request.id, step.unanswered?))));
+        }
+    }
+    let newest = |most: usize, one: Option<PersonRequestId>| {
+        let before = one.map(|one| PersonRequestId(one.0.saturating_add(1)));
+        let period = DecisionPeriod { before, ..DecisionPeriod::default() };
+        let found = if sees_all { decisions::list(&*reader, &period, most)?.decisions } else { Vec::new() };
+        Ok::<Vec<Decision>, LogFault>(found)
+    };
+    let decided = if one.is_some() { newest(1, one)? } else { newest(DECIDED, None)? };
+    let done = if done.is_some() { newest(1, done)?.pop() } else { None };
+    let decided_threads: Vec<ThreadId> =
+        decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();
+    let threads = waiting.iter().map(|one| &one.thread).chain(&decided_threads);
     let open = open_threads(moment, threads)?;
-    Ok(Found { waiting, decided, open, now: moment.now })
+    Ok(Found { waiting, decided, done, unanswered, open, now: moment.now })
 }
 
 /// Shows the requests.
@@ -121,31 +151,32 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
     let organism = asked.state.front.composition().clone();
     let may = organism.has_role(&asked.client, Role::Approve);
     let sees_all = may || organism.has_role(&asked.client, Role::Read);
-    let found = asked.read(move |moment| look(moment, sees_all, one)).await?;
+    let found = asked.read(move |moment| look(moment, sees_all, (one, done))).await?;
     if !asked.is_html {
         let waiting: Vec<Value> = found.waiting.iter().map(WaitingRequest::as_json).collect();
-        let decided: Vec<Value> = found.decided.iter().map(DecidedRequest::as_json).collect();
-        return Ok(asked.json(&json!({"approvals": waiting, "decided": decided})));
+        return Ok(asked.json(&json!({"approvals": waiting, "decided": found.decided})));
     }
     let mut frame = asked.frame(PageTab::Approvals, "Approvals").with_command("systole approve").live();
     frame.count = if may { found.waiting.len() } else { 0 };
     let page = layout::whole_lines(|| {
         let decided: Vec<DecidedRow> =
             found.decided.iter().map(|one| DecidedRow::of(one, &frame, &found)).collect();
-        let done = done.and_then(|id| {
-            let one = found.decided.iter().find(|one| one.id == id)?;
-            Some(DecidedRow::of(one, &frame, &found))
-        });
+        let done = found.done.as_ref().map(|one| DecidedRow::of(one, &frame, &found));
         ApprovalsPage {
             waiting: found
                 .waiting
                 .iter()
-                .map(|one| RequestCard::of(one, found.now, found.link(&frame, &one.thread, None)))
+                .map(|one| {
+                    let href = found.link(&frame, &one.thread, None);
+                    let unanswered = found.unanswered.get(&one.id).map(String::as_str);
+                    RequestCard::of(one, found.now, href, unanswered)
+                })
                 .collect(),
             decided,
             one: one.map(|one| one.to_string()),
             deciders: if sees_all { waiting::deciders(&organism).join(", ") } else { String::new() },
             may: may && asked.at.is_none(),
+            all: frame.sees_all.then(|| frame.to("/decisions")),
             done,
             frame,
         }
@@ -158,15 +189,16 @@ fn not_an_id(name: &str, typed: &str) -> Refusal {
 }
 
 impl DecidedRow {
-    fn of(one: &DecidedRequest, frame: &Frame, found: &Found) -> DecidedRow {
+    fn of(one: &Decision, frame: &Frame, found: &Found) -> DecidedRow {
+        let thread = ThreadId::parse(&one.thread).ok();
         DecidedRow {
-            id: one.id.to_string(),
+            id: one.id.clone(),
             about: plain(&one.about),
-            listener: one.listener.to_string(),
-            outcome: one.told(),
+            listener: one.listener.clone(),
+            outcome: one.decided(),
             note: one.note.as_deref().map(plain),
-            at: layout::moment(one.at, found.now),
-            href: found.link(frame, &one.thread, Some(one.seq)),
+            at: layout::moment(one.moment(), found.now),
+            href: thread.and_then(|thread| found.link(frame, &thread, Some(one.seq))),
         }
     }
 }

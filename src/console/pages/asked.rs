@@ -14,9 +14,11 @@ use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
+use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::guard;
 use super::refusal_page::{self, RefusalPage};
+use crate::audit::columns::plain;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::{LogMoment, MomentAsked};
 use crate::console::percent::is_text;
@@ -174,6 +176,12 @@ impl PageRequest {
             Some(word) => Ok(Some(word)),
             None => Err(unfit_address(format!("{name}={typed}: it is one of {}", words.join(", ")))),
         }
+    }
+
+    /// Those of some fields that are set, as options of a command.
+    pub(super) fn options(&self, names: &[&str]) -> String {
+        let set = names.iter().filter_map(|name| Some((name, self.value(name)?)));
+        set.map(|(name, value)| format!(" --{name} {}", quoted(&plain(value)))).collect()
     }
 
     /// A part of the path.

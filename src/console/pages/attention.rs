@@ -90,6 +90,8 @@ struct WrongRow {
     words: String,
     ago: String,
     href: String,
+    /// The search that finds all of them.
+    all: String,
 }
 
 /// What the page shows.
@@ -200,6 +202,7 @@ fn stuck_json(wait: &ListedWait) -> Value {
 
 fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
+    let hour = Millis(seen.now.0.saturating_sub(HOUR_MS));
     let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encoded(id.as_str())));
     let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, seen)).collect();
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
@@ -216,6 +219,11 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         words: shortened(&one.words, WORDS),
         ago: spoken(now.since(one.at)),
         href: frame.to(&format!("{}/{}", thread_href(&one.last.0), one.last.1)),
+        all: {
+            let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+            let fields: Vec<String> = fields.collect();
+            frame.to(&format!("/find?{}&since={}", fields.join("&"), encoded(&hour.to_string())))
+        },
     });
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);

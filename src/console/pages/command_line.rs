@@ -1,4 +1,4 @@
-//! The command that sends the payload of a form.
+//! The commands that pages name: a word as a shell reads it, and the command that sends the payload of a form.
 //!
 //! A payload comes in; a line for a shell goes out. It has fields if they make exactly the same payload, and the XML
 //! otherwise.
@@ -75,7 +75,7 @@ fn argument(name: &str, value: &str) -> Option<String> {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

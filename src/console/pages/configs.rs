@@ -103,7 +103,7 @@ async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         return Ok(asked.json(&list.as_json()));
     }
-    let frame = asked.frame(PageTab::Config, "Configurations").with_command("systole find --element boot");
+    let frame = asked.frame(PageTab::Config, "Configurations");
     let page = ConfigsPage {
         configs: list.configurations().iter().map(|(start, count)| row(&frame, start, *count, now)).collect(),
         starts: list
@@ -207,7 +207,9 @@ fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>>
 
 fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
     let frame = asked.frame(PageTab::Config, &format!("Configuration {}", short(read.hash)));
-    let frame = frame.with_command(format!("systole blob {}", read.hash));
+    // No command shows the difference.
+    let command = read.against.is_none().then(|| format!("systole blob {}", read.hash));
+    let frame = frame.with_known_command(command);
     let others = read.list.configurations().into_iter().filter(|(start, _)| start.config != read.hash);
     let choices = others.map(|(start, _)| {
         (start.config.to_string(), short(start.config), Some(start.config) == read.against)

@@ -59,7 +59,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         ("client", "Client"),
     ];
     let page = CostsPage {
-        frame: asked.frame(PageTab::Cost, "Cost").with_command(command(asked)),
+        frame: asked.frame(PageTab::Cost, "Cost").with_known_command(command(asked, by)),
         groups: CostGroup::ALL.iter().map(|group| (group.as_str(), *group == by)).collect(),
         by: by.as_str(),
         fields: fields.map(|(name, label)| (name, label, value(name))).to_vec(),
@@ -69,15 +69,14 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     Ok(rendered(&page))
 }
 
-/// The command for the same period; it shows all agents and models.
-fn command(asked: &PageRequest) -> String {
-    let since = asked.value("since").unwrap_or("2000-01-01");
-    let safe = |value: &str| value.chars().all(|c| c.is_ascii_alphanumeric() || "-_:.".contains(c));
-    let option =
-        |name: &str, value: &str| if safe(value) { format!(" --{name} {value}") } else { String::new() };
-    let more =
-        ["until", "agent"].map(|name| asked.value(name).map(|value| option(name, value)).unwrap_or_default());
-    format!("systole cost{}{}", option("since", since), more.concat())
+/// The command for the same requests, which it groups by agent and model. It knows no other group and no filter by
+/// model or client.
+fn command(asked: &PageRequest, by: CostGroup) -> Option<String> {
+    let is_known =
+        by == CostGroup::Agent && ["model", "client"].iter().all(|name| asked.value(name).is_none());
+    let since = if asked.value("since").is_some() { "" } else { " --since 2000-01-01" };
+    let options = asked.options(&["since", "until", "agent"]);
+    is_known.then(|| format!("systole cost{since}{options}"))
 }
 
 fn line(value: &str, row: &CostRow) -> CostLine {

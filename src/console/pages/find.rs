@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered};
+use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::columns::plain;
@@ -119,14 +120,10 @@ fn known_pairs(asked: &PageRequest) -> Vec<(&'static str, &str)> {
     names.filter_map(|name| Some((name, asked.value(name)?))).collect()
 }
 
-/// The same search as a command, if a shell reads it without surprises.
+/// The same search as a command.
 fn command(asked: &PageRequest) -> String {
-    let word = |value: &str| format!("'{}'", plain(value).replace('\'', "'\\''"));
-    let part = |(name, value): (&str, &str)| match name {
-        "q" => format!(" {}", word(value)),
-        name => format!(" --{name} {}", word(value)),
-    };
-    let parts: String = known_pairs(asked).into_iter().map(part).collect();
+    let words = asked.value("q").map(|words| format!(" {}", quoted(&plain(words)))).unwrap_or_default();
+    let parts = words + &asked.options(&FILTERS.map(|(name, _)| name));
     format!("systole find{}", if parts.is_empty() { " WORDS" } else { &parts })
 }
 

@@ -66,8 +66,11 @@ pub(super) struct PastMoment {
 }
 
 /// The commands that take `--at`.
-const OF_PAST: [&str; 11] =
-    ["approve", "context", "cost", "find", "graph", "log", "ps", "todo", "trail", "tree", "why"];
+const OF_PAST: [&str; 12] =
+    ["approve", "context", "cost", "decisions", "find", "graph", "log", "ps", "todo", "trail", "tree", "why"];
+
+/// The commands that show the same at every moment.
+const TIMELESS: [&str; 1] = ["blob"];
 
 /// The frame of one page.
 pub(super) struct Frame {
@@ -134,15 +137,25 @@ impl Frame {
         frame
     }
 
-    /// The same with the command that shows the same, also of the past.
+    /// The same with the command that shows the same. On a page of the past, a command that shows only the present is
+    /// not named.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
-        let mut words = command.into();
-        let is_of_past = words.split(' ').nth(1).is_some_and(|name| OF_PAST.contains(&name));
-        if let Some(past) = self.past.as_ref().filter(|_| is_of_past) {
-            words.push_str(&format!(" --at {}", past.position));
-        }
-        self.command = Some(words);
+        let words = command.into();
+        let name = words.split(' ').nth(1).unwrap_or_default();
+        self.command = match &self.past {
+            Some(past) if OF_PAST.contains(&name) => Some(format!("{words} --at {}", past.position)),
+            Some(_) if !TIMELESS.contains(&name) => None,
+            _ => Some(words),
+        };
         self
+    }
+
+    /// The same with a command, if one shows the same.
+    pub(super) fn with_known_command(self, command: Option<String>) -> Frame {
+        match command {
+            Some(command) => self.with_command(command),
+            None => self,
+        }
     }
 
     /// The same without the pages that a client may not see.
@@ -201,8 +214,10 @@ mod tests {
         assert_eq!(frame.to("/threads?q=b"), "/threads?q=b&at=7");
         let frame = frame.with_command("systole ps");
         assert_eq!(frame.command.as_deref(), Some("systole ps --at 7"));
+        let frame = frame.with_command("systole blob 12ab");
+        assert_eq!(frame.command.as_deref(), Some("systole blob 12ab"));
         let frame = frame.with_command("systole verify");
-        assert_eq!(frame.command.as_deref(), Some("systole verify"));
+        assert_eq!(frame.command, None, "it verifies the log as it is now");
         assert_eq!(frame.past.map(|past| past.now).as_deref(), Some("/threads?state=working&q=a"));
         assert_eq!(without_at("/?at=3"), "/");
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use systole_kit::schema::{FormAlternative, FormField, FormInput, FormMistake, PageForm};
 
 use crate::audit::columns::plain;
+use crate::audit::full;
 
 /// Fields next to each other, and everything inside them.
 #[derive(Template)]
@@ -27,6 +28,8 @@ struct InputView {
     limits: String,
     hint: String,
     value: String,
+    /// Characters of the value that look like others, or like nothing.
+    closely: Vec<String>,
     mistakes: Vec<String>,
     /// The choice whether the part is sent without values, as posted.
     presence: Option<String>,
@@ -98,6 +101,7 @@ impl InputView {
             limits: plain(&field.limits),
             hint: plain(&field.hint),
             value: field.value.clone(),
+            closely: full::shown_text(&field.value).notes,
             mistakes: mine.map(|mistake| plain(&mistake.message)).collect(),
             presence: asks.then(|| field.presence.clone()),
             kind: InputKind::of(field, context),

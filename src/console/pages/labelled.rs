@@ -6,6 +6,7 @@ use systole_kit::schema::{FormField, FormInput, FormValues};
 use systole_kit::{DocumentLimits, payload::Payload};
 
 use crate::audit::columns::plain;
+use crate::audit::full;
 use crate::console::mcp::tools;
 use systole_core::types::composition::Composition;
 use systole_core::types::record::Record;
@@ -50,6 +51,6 @@ fn add(field: &FormField, above: &str, pairs: &mut Vec<(String, String)>) {
             let chosen = alternatives.iter().filter(|one| one.fields.iter().any(FormField::has_values));
             chosen.for_each(|one| one.fields.iter().for_each(|inner| add(inner, &label, pairs)));
         }
-        _ => pairs.push((label, plain(&field.value))),
+        _ => pairs.push((label, full::shown_text(&field.value).text)),
     }
 }

@@ -15,6 +15,7 @@ mod command_line;
 mod configs;
 mod confirming;
 mod costs;
+mod decisions;
 mod export;
 mod find;
 mod forms;
@@ -90,6 +91,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
+        .route("/decisions", get(decisions::decisions))
         .route("/refused", get(refusals::refused))
         .route("/cost", get(costs::cost))
         .route("/find", get(find::find))

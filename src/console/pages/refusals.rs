@@ -89,7 +89,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPage {
-    let frame = asked.frame(PageTab::Refused, "Refused").with_command("systole find --kind refusal").live();
+    // No command shows how often a model was right at the first try.
+    let frame = asked.frame(PageTab::Refused, "Refused").live();
     let row = |model: &str, element: &str, tries: &refusals::FirstTries| TryRow {
         model: model.to_owned(),
         element: element.to_owned(),

@@ -35,6 +35,8 @@ pub(super) struct RequestCard {
     pub(super) payload: String,
     pub(super) may_amend: bool,
     pub(super) commands: Vec<String>,
+    /// What happens if no one answers the question in time.
+    pub(super) unanswered: String,
 }
 
 /// A message that a question shows.
@@ -46,8 +48,20 @@ pub(super) struct ShownMessageCard {
 }
 
 impl RequestCard {
-    /// A request as it is now. The address of its thread is for a client that may open it.
-    pub(super) fn of(one: &WaitingRequest, now: Millis, thread_href: Option<String>) -> RequestCard {
+    /// A request as it is now. The address of its thread is for a client that may open it, and `unanswered` is what
+    /// follows in the workflow that asks.
+    pub(super) fn of(
+        one: &WaitingRequest,
+        now: Millis,
+        thread_href: Option<String>,
+        unanswered: Option<&str>,
+    ) -> RequestCard {
+        let unanswered = match unanswered {
+            Some(then) => format!("When the time is over, {then}."),
+            None => {
+                format!("When the time is over, {} learns that no one answered, and goes on.", one.listener)
+            }
+        };
         let (shows, choices) = match &one.about {
             RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
             RequestSubject::Question { shows, choices, .. } => {
@@ -89,6 +103,7 @@ impl RequestCard {
             hash: one.hash.to_string(),
             payload,
             commands: one.commands(),
+            unanswered,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use super::threads::{filter_of, list_address, read_part};
+use super::threads::{filter_of, list_address, may_order, read_part};
 use crate::audit::roll::{self, ThreadEntry};
 use crate::audit::thread_list::{ListedThread, STATES};
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
@@ -157,7 +157,10 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         return Err(unfit_address("order= and at=: the past cannot be changed"));
     }
     let (part, _) = read_part(asked, &filter).await?;
-    let unfit = |listed: &ListedThread| order.unfit(&listed.entry);
+    let unfit = |listed: &ListedThread| match may_order(asked, listed) {
+        true => order.unfit(&listed.entry),
+        false => Some("it is another client's: orders to it are for clients with the role `operate`"),
+    };
     if !asked.is_html {
         let threads = part.threads.iter().map(|listed| {
             let entry = &listed.entry;

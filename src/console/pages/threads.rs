@@ -18,6 +18,7 @@ use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFil
 use crate::console::mcp::tools;
 use crate::console::request_refusals::unfit_address;
 use crate::runtime::workflow_steps;
+use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
@@ -149,7 +150,7 @@ fn page(
     costs: &[Option<CostRow>],
     now: Millis,
 ) -> ThreadsPage {
-    let frame = asked.frame(PageTab::Threads, "Threads").with_command("systole ps").live();
+    let frame = asked.frame(PageTab::Threads, "Threads").with_known_command(command(filter)).live();
     let with_costs = part.threads.iter().zip(costs);
     let rows = with_costs.map(|(listed, cost)| row(&frame, listed, cost.as_ref(), now)).collect();
     let names = listeners_for(asked, frame.sees_all, part);
@@ -161,7 +162,7 @@ fn page(
     let text = filter.text.clone().unwrap_or_default();
     let fields = ["state", "listener", "q", "after"];
     let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
-    let may_order = asked.at.is_none();
+    let may_order = asked.at.is_none() && part.threads.iter().any(|listed| may_order(asked, listed));
     let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
     let is_counting = costs.iter().any(Option::is_none);
     ThreadsPage {
@@ -177,6 +178,16 @@ fn page(
         may_order,
         is_counting,
     }
+}
+
+/// Whether a client may give orders to a thread: it opened the thread, or operates those of others.
+pub(super) fn may_order(asked: &PageRequest, listed: &ListedThread) -> bool {
+    listed.by == asked.client || asked.state.front.composition().has_role(&asked.client, Role::Operate)
+}
+
+/// The command for the whole list. It knows no filter.
+fn command(filter: &ThreadFilter) -> Option<String> {
+    (filter == &ThreadFilter::default()).then(|| format!("systole ps -n {PART}"))
 }
 
 /// The listeners to filter by: all of them, or those that the client may address or finds in its own threads.

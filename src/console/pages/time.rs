@@ -85,7 +85,6 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 
 fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) -> TimePage {
     let frame = asked.frame(PageTab::Threads, &format!("Time of {id}"));
-    let frame = frame.with_command(format!("systole tree {id}"));
     let critical = time.critical();
     let path = format!("/t/{}/time", encoded(id.as_str()));
     let measure = |word: &'static str| (word, frame.to(&format!("{path}?by={word}")), word == by.as_str());

@@ -1,28 +1,36 @@
-//! Lists over all threads that a client may see: the threads themselves, and everything that waits.
+//! Lists over all threads that a client may see: the threads themselves, everything that waits, and what was decided.
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use axum::{Extension, Json};
 use serde_json::{Value, json};
 
 use super::answers::{ReadValue, answer};
-use super::query::RawFields;
-use super::refusals::ReadRefusal;
+use super::organism::whole_log_only;
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadRefusal, ReadResult};
+use crate::audit::decisions::{self, DecisionList, DecisionPeriod};
 use crate::audit::pauses::ThreadPause;
 use crate::audit::posts::DueCalls;
 use crate::audit::roll::{self, RollPage, ThreadEntry};
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::why::{self, ThreadWaits, wait_json};
 use crate::console::http_state::{Caller, HttpState};
+use crate::console::log_view::LogMoment;
+use crate::console::request_refusals::unfit_address;
 use crate::runtime::workflow_steps;
 use systole_core::types::ids::ThreadId;
+use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
 
 /// Threads of one page, if no number is given, and at most.
 const THREADS: usize = 100;
 const MOST_THREADS: usize = 1_000;
+/// Requests of one page of decisions, if no number is given, and at most.
+const DECISIONS: usize = 100;
+const MOST_DECISIONS: usize = 1_000;
 /// The states of a thread in the list.
 const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
 
@@ -86,4 +94,33 @@ pub(in crate::console) async fn all_waits(
         Ok(ReadValue(json!({"running": whole.running, "paused": paused, "waits": waits})))
     })
     .await
+}
+
+/// What persons decided in a period, a page at a time.
+pub(in crate::console) async fn decisions(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &["since", "until", "before", "limit"], |moment, fields| {
+        Ok(Json(decided(moment, fields, fields.limit(DECISIONS, MOST_DECISIONS)?)?))
+    })
+    .await
+}
+
+/// The decisions that some fields ask for, from at most `most` requests.
+pub(in crate::console) fn decided(
+    moment: &LogMoment,
+    fields: &QueryFields,
+    most: usize,
+) -> ReadResult<DecisionList> {
+    whole_log_only(moment, "decisions over all threads are")?;
+    let (since, until) = fields.period(moment.now)?;
+    let wrong = || {
+        let refusal = unfit_address("before: the id of a request is a and a number");
+        ReadRefusal::unfit(refusal.fixed_by("before=a17, the field `next` of the page before"))
+    };
+    let before = fields.text("before").map(|typed| PersonRequestId::parse(typed).ok_or_else(wrong));
+    let period = DecisionPeriod { since, until, before: before.transpose()? };
+    Ok(decisions::list(&*moment.reader, &period, most)?)
 }

@@ -67,6 +67,14 @@ impl QueryFields {
         self.text(name).map(number).transpose()
     }
 
+    /// The number of a record, which begins with 1.
+    pub(in crate::console) fn ordinal(&self, name: &str) -> Result<Option<u64>, ReadRefusal> {
+        match self.number(name)? {
+            Some(0) => Err(wrong(format!("{name}: a whole number from 1"))),
+            number => Ok(number),
+        }
+    }
+
     pub(in crate::console) fn flag(&self, name: &str) -> Result<bool, ReadRefusal> {
         match self.text(name) {
             None | Some("false") => Ok(false),

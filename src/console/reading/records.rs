@@ -42,8 +42,7 @@ pub(in crate::console) async fn records(
 ) -> Response {
     answer(&state, &client, query, &["from", "limit"], move |moment, fields| {
         let id = thread_of(moment, &thread)?;
-        let (from, limit) =
-            (fields.number("from")?.unwrap_or(1).max(1), fields.limit(RECORDS, MOST_RECORDS)?);
+        let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(RECORDS, MOST_RECORDS)?);
         Ok(Json(page(moment, &id, from, limit)?))
     })
     .await

@@ -91,7 +91,7 @@ pub(in crate::console) async fn log_records(
 
 /// The thread and its first record, if those of a thread are wanted.
 fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
-    let (from, after) = (fields.number("from")?, fields.number("after")?);
+    let (from, after) = (fields.ordinal("from")?, fields.number("after")?);
     let wrong = |words: &'static str, fix: &'static str| {
         let refusal = unfit_address(words);
         Err(ReadRefusal::unfit(refusal.fixed_by(fix)).into())
@@ -106,7 +106,7 @@ fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
         }
         Some(typed) => {
             let id = ThreadId::parse(typed).map_err(|_| ReadRefusal::unknown_thread())?;
-            Ok(Some((id, from.unwrap_or(1).max(1))))
+            Ok(Some((id, from.unwrap_or(1))))
         }
     }
 }

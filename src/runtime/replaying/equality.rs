@@ -7,12 +7,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::audit::comparable::comparable_body;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
-use systole_core::types::record::{
-    ApprovalEffect, JournalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect,
-};
+use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_kit::journal::EarlierEntry;
 
 /// Where a record is: thread, call, turn, item, kind, and its number among the records that share all of these. The
@@ -190,52 +189,6 @@ fn entry(record: &Record) -> Option<(EntryAttempt, u64)> {
     Some(((h.thread.clone(), h.call.clone(), h.turn, attempt), id))
 }
 
-/// The body of a record without what differs in every run.
-pub(super) fn comparable_body(record: &Record) -> String {
-    let body = String::from_utf8_lossy(&record.body).into_owned();
-    let without = |attributes: &[&str]| {
-        attributes.iter().fold(body.clone(), |body, attribute| blanked(&body, &format!(" {attribute}=\"")))
-    };
-    match (record.header.kind, record.header.code) {
-        // The time that was used is measured. Everything else that is used is counted.
-        (RecordKind::Message, _) if is_about_time(&body) => without(&["used"]),
-        // The due time depends on the clock.
-        (RecordKind::Attempt, _) => without(&["due"]),
-        // The same.
-        (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Wall))) => without(&["used"]),
-        // Due times, the heads of other threads, and digests of leaves, which are made of ids and salts.
-        (
-            RecordKind::Message,
-            Some(RecordCode::Role(MessageRole::Answer | MessageRole::Inbox | MessageRole::Final)),
-        ) => without(&["due", "head", "digest"]),
-        // Requests are counted over the whole log, and expire by the clock. A message that is shown with a question may
-        // hold a head.
-        (RecordKind::Approval, Some(RecordCode::Approving(ApprovalEffect::Asked))) => {
-            let body = without(&["id", "expires"]);
-            let mut parts = body.split("<show ");
-            let first = parts.next().unwrap_or_default().to_owned();
-            parts.fold(first, |whole, part| {
-                let end = part.find('>').unwrap_or(part.len());
-                let (tag, rest) = part.split_at(end);
-                whole + "<show " + &blanked(tag, " hash=\"") + rest
-            })
-        }
-        (RecordKind::Approval, code) if code != Some(RecordCode::Approving(ApprovalEffect::Amendment)) => {
-            without(&["id", "expires"])
-        }
-        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Tell))) => without(&["id", "expires"]),
-        // The place of a mistake is one in the document that the listener wrote, which is not stored.
-        (RecordKind::Refusal, _) => without(&["line", "column"]),
-        _ => body,
-    }
-}
-
-/// Whether a payload of the core is about the time budget.
-fn is_about_time(body: &str) -> bool {
-    (body.starts_with("<budget-warning ") || body.starts_with("<budget-exceeded "))
-        && body.contains(" what=\"time\"")
-}
-
 /// The hash of the prompt in the record of a model call.
 pub(super) fn prompt_of(record: &Record) -> Option<String> {
     let is_call = record.header.code == Some(RecordCode::Journaling(JournalEffect::Started));
@@ -256,17 +209,6 @@ pub(super) fn refuses_payload(record: &Record) -> Option<Code> {
         (RecordKind::Refusal, Some(RecordCode::Code(code))) if code.family() == "payload" => Some(code),
         _ => None,
     }
-}
-
-/// The text with an empty value in that attribute, everywhere.
-fn blanked(text: &str, begin: &str) -> String {
-    let mut parts = text.split(begin);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str(begin);
-        out.push_str(part.find('"').and_then(|at| part.get(at..)).unwrap_or(part));
-    }
-    out
 }
 
 fn value<'t>(text: &'t str, begin: &str) -> Option<&'t str> {

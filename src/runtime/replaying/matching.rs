@@ -7,9 +7,9 @@ use systole_core::types::delivery::{DeliveredTurn, Delivery, ShownRecords};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::record::Record;
 
-use super::equality::comparable_body;
 use super::history::{TreeHistory, TurnPlace};
 use super::tree_records::RecordedTree;
+use crate::audit::comparable::comparable_body;
 
 type CallPlace = (ThreadId, CallPath);
 

@@ -13,7 +13,7 @@ fn looks(stage: &FarStage) -> Vec<String> {
     let config = config.as_str().unwrap();
     let mut all: Vec<String> = Vec::new();
     for moment in [format!("--at {at}"), format!("--at {before}")] {
-        for command in ["ps", "ps -n 0 --children", "why", "approve", "log", "log -n 3"] {
+        for command in ["ps", "ps -n 0 --children", "why", "approve", "decisions", "log", "log -n 3"] {
             all.push(format!("{command} {moment}"));
         }
         for command in ["why", "tree", "todo", "log", "cost"] {
@@ -113,10 +113,15 @@ fn h11_a_client_without_read_sees_its_own_threads_alone() {
         blob.stderr.contains("ingress.forbidden") && blob.stderr.contains("stored documents"),
         "{blob:?}"
     );
-    // Who only decides sees what waits, and no thread of others.
+    // Decisions of all clients are for the role that reads.
+    let decisions = stage.far(ALICE, &["decisions"]);
+    assert!(failed(&decisions).1.contains("ingress.forbidden"), "{decisions:?}");
+    // Who only decides sees what waits, its thread, and no other thread of others.
     let waiting = stage.far(CAROL, &["approve", "--json"]).json_lines()[0]["approvals"].clone();
     assert_eq!((waiting[0]["id"].as_str(), waiting.as_array().unwrap().len()), (Some("a1"), 1));
-    let none = stage.far(CAROL, &["ps", "--json"]).json_lines()[0]["threads"].clone();
-    assert_eq!(none.as_array().unwrap().len(), 0);
+    let seen = stage.far(CAROL, &["ps", "--json"]).json_lines()[0]["threads"].clone();
+    assert_eq!((seen.as_array().unwrap().len(), seen[0]["thread"].as_str()), (1, Some(own.as_str())));
+    assert_eq!(stage.far(CAROL, &["log", &own]).code, Some(0));
+    assert_eq!(failed(&stage.far(CAROL, &["log", &other])).0, Some(2));
     stage.stage.organism.interrupt();
 }

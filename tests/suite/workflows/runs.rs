@@ -1,7 +1,7 @@
 //! What a composer's workflow does: each kind of step, with good input and bad.
 
 use super::house::WorkflowHouse;
-use crate::program::{Events, ask, run_file};
+use crate::program::{Events, ask, page, run_file};
 
 /// What a workflow with these payloads and goals says to a question.
 fn said(goals: &str, replies: &str) -> (Option<i32>, String, String) {
@@ -279,6 +279,32 @@ workflows:
     let log = house.systole(&["log", "@last"]).stdout;
     assert!(log.contains("workflow.nobody-answered: gate: no one answered in time"), "{log}");
     house.judged();
+}
+
+#[test]
+fn f4_the_page_of_a_question_says_what_follows_without_an_answer() {
+    for (otherwise, told) in [(", otherwise: stop", "stop is chosen."), ("", "the step fails.")] {
+        let goals = format!(
+            "
+workflows:
+  gated:
+    by: writer
+    goals:
+      - gate: {{ask: Go on?, choices: [go, stop]{otherwise}}}
+      - answer: Say it.
+"
+        );
+        let house = WorkflowHouse::build(&goals, "- {say: x, times: always}\n");
+        let running = house.run();
+        let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
+        let run = run_file(house.path());
+        assert_eq!(ask(&run, "POST", "/v1/messages", &[], body).status, 202);
+        let mut events = Events::open(&run, "?from=0", &[]);
+        while events.next().expect("it asks").2["code"] != "asked" {}
+        let shown = page(&run, "GET", "/approvals", "text/html", &[]).body;
+        assert!(shown.contains(&format!("When the time is over, {told}")), "{shown}");
+        running.interrupt();
+    }
 }
 
 #[test]

@@ -99,14 +99,17 @@ pub struct ApprovalDecided {
     pub outcome: String,
     /// Who decided.
     pub by: String,
+    /// The hash of the payload that goes out, if one does.
+    pub hash: Option<String>,
     /// The reason.
     pub note: Option<String>,
 }
 
 /// Reads an `<approval-decided>`.
 pub fn read_decided(body: &[u8]) -> Option<ApprovalDecided> {
-    let [id, outcome, by, note] = attributes(body, "approval-decided", ["id", "outcome", "by", "note"])?;
-    Some(ApprovalDecided { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, note })
+    let [id, outcome, by, hash, note] =
+        attributes(body, "approval-decided", ["id", "outcome", "by", "hash", "note"])?;
+    Some(ApprovalDecided { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, hash, note })
 }
 
 /// Who paused or resumed, and why.

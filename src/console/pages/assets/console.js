@@ -97,7 +97,7 @@ if (channel) {
       ready();
     }
     // The tab that holds the stream knows whether it is connected.
-    if (data.lost) say('not connected');
+    if (data.lost) say(data.lost);
     if (data.position) { say('live'); moved(data.position); }
   });
 }
@@ -129,12 +129,26 @@ withCopies(document);
 
 // Following the log. One visible tab holds the stream and tells the others; a hidden tab lets it go.
 const sign = one('[data-state]');
-function say(words) { if (sign) { sign.hidden = false; sign.textContent = words; } }
+let lost = false;
+function say(words) {
+  lost = words !== 'live';
+  if (sign) { sign.hidden = false; sign.textContent = words; }
+}
 let seen = Number(root.dataset.position) || 0, release = null, asking = false, again = false;
 function moved(position) {
   if (position <= seen) return;
   seen = position;
+  slide();
   update();
+}
+function lose(words) { say(words); told({ lost: words }); }
+// The door refused the stream: the session may have ended, with the organism or by itself.
+async function refused() {
+  try {
+    const answer = await fetch('/session', { headers: { accept: 'application/json' } });
+    const who = await answer.json();
+    lose(who.client ? 'not connected' : 'signed out: load the page again');
+  } catch { lose('not connected'); }
 }
 function stream(ended) {
   const source = new EventSource('/live');
@@ -145,9 +159,10 @@ function stream(ended) {
     moved(position);
   });
   source.addEventListener('error', () => {
-    say('not connected');
-    told({ lost: true });
-    if (source.readyState === EventSource.CLOSED) { ended(); setTimeout(follow, 5000); }
+    if (source.readyState !== EventSource.CLOSED) return lose('not connected');
+    ended();
+    refused();
+    setTimeout(follow, 5000);
   });
   return () => source.close();
 }
@@ -160,7 +175,7 @@ function follow() {
     close = () => { end(); resolve(); };
   });
   release = () => { release = null; abort.abort(); close(); };
-  say('live');
+  if (!lost) say('live');
   if (navigator.locks && channel) {
     navigator.locks.request('systole-live', { signal: abort.signal }, hold).catch(() => {}).finally(() => { release = null; });
   } else { hold().finally(() => { release = null; }); }
@@ -214,7 +229,7 @@ async function update() {
     const rows = one('[data-rows]');
     if (rows) await append(rows);
     if (one('[data-region]')) await replace();
-  } catch (error) { say(error.message === '401' ? 'signed out' : 'not connected'); }
+  } catch (error) { if (error.message === '401') refused(); else say('not connected'); }
   asking = false;
   if (again) { again = false; setTimeout(update, 400); }
 }
@@ -271,7 +286,10 @@ async function append(rows) {
     const follows = isAtEnd();
     const added = all('.row', fresh).filter((row) => !document.getElementById(row.id));
     let chunk = one('.chunk:last-of-type', rows);
+    let day = all('.day', rows).pop()?.textContent;
     for (const row of added) {
+      const heading = one('.day', row);
+      if (heading && heading.textContent === day) heading.remove(); else if (heading) day = heading.textContent;
       if (!chunk || chunk.childElementCount >= 200) { chunk = made('ol', '', 'chunk'); rows.append(chunk); }
       chunk.append(document.adoptNode(row));
     }
@@ -371,7 +389,17 @@ function withTree(tree) {
 }
 withTrees(document);
 
-// The moment of a page: a slider that leads there when it is let go.
+// The moment of a page: a slider that leads there when it is let go. At its end it stays at the end of the log.
+function slide() {
+  for (const range of all('input[type=range][data-moment]')) {
+    const isAtEnd = range.value === range.max;
+    range.max = seen;
+    if (!isAtEnd) continue;
+    range.value = seen;
+    const out = range.form && one('output', range.form);
+    if (out) out.textContent = seen;
+  }
+}
 for (const range of all('input[type=range][data-moment]')) {
   const out = range.form && one('output', range.form);
   range.addEventListener('input', () => { if (out) out.textContent = range.value; });

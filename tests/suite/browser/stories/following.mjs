@@ -46,6 +46,16 @@ await story(async (stage) => {
   await page.bringToFront();
   for (let n = 0; n < 5; n += 1) await sends('echo', `live ${n}`, { thread });
   await complete(page, thread, 'rows come while it runs');
+  // What stands beside the rows grows with them, and a day is said once.
+  const beside = () => {
+    const rows = Array.from(document.querySelectorAll('.row'));
+    const range = document.querySelector('[data-moment]');
+    const end = Number(rows.at(-1).dataset.position);
+    return Number(document.querySelector('#records').textContent) === rows.length && range.value === range.max && Number(range.max) >= end;
+  };
+  await until(page, beside, 'the count and the slider follow');
+  const days = await page.locator('.row .day').allInnerTexts();
+  same(days, [...new Set(days)], 'each day is said once');
   await complete(await reloaded(page), thread, 'a fresh page has the same rows');
 
   stage.clean();
@@ -58,6 +68,7 @@ await story(async (stage) => {
     holds((await sending) > 0, 'nothing was taken before the kill');
     await until(page, () => document.querySelector('[data-state]')?.textContent === 'not connected', 'it says so');
     await starts();
+    await until(page, () => document.querySelector('[data-state]')?.textContent.startsWith('signed out'), 'the session is over');
     // The sessions are gone with the organism: a new code in any tab signs the whole browser in again.
     const tab = await signedIn(context);
     await tab.close();

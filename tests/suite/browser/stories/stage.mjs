@@ -162,7 +162,7 @@ async function beside(page, ...scripts) {
 /** What axe-core finds wrong in a page, a line for each rule and element. It is a script, and waits for promises. */
 export async function axe(page) {
   if (!page.context().hasScripts) return await axeWithoutScripts(page);
-  const rules = `axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.flatMap((rule) =>
+  const rules = `axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } }).then((found) => found.violations.flatMap((rule) =>
     rule.nodes.map((node) => rule.id + ': ' + node.target.join(' ') + ': ' + node.failureSummary)))`;
   return await beside(page, `${AXE};0`, rules);
 }
