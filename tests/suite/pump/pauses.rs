@@ -31,7 +31,7 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
 #[test]
 fn everything_is_paused_in_sys() {
     let mut stage = DecideStage::new();
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     assert_eq!(pause(&mut stage, None, true), ["sys 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(
         pause(&mut stage, None, false),

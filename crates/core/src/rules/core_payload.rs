@@ -29,15 +29,23 @@ pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) ->
 /// The version of this program, as `<boot>` records it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// `<boot>`: the organism starts, under this version of the program.
-pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> Body {
+/// `<boot>`: the organism starts, under this version of the program, whose file has this hash.
+pub fn boot(
+    organism: &str,
+    config: Digest,
+    at: Millis,
+    listeners: &[Name],
+    program: Option<Digest>,
+) -> Body {
     let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
+    let program = program.map(|hash| hash.to_string());
     written("boot", |boot| {
         boot.attr("organism", organism)
             .attr("config", &config.to_string())
             .attr("at", &at.to_string())
             .attr("listeners", &listeners.join(" "))
             .attr("version", VERSION)
+            .attr_if("program", program.as_deref())
             .empty();
     })
 }
@@ -54,11 +62,16 @@ pub fn loss_accepted(given_up: LostRange) -> Body {
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
-/// `<erased>`: bytes were taken out of the log for good. Each record is named by its position, with the numbers of
+/// `<erased>`: someone took bytes out of the log for good. Each record is named by its position, with the numbers of
 /// the parts that went.
-pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
+pub fn erased(
+    by: &str,
+    reason: Option<&str>,
+    records: &[(Position, Vec<usize>)],
+    documents: &[Digest],
+) -> Body {
     written("erased", |erased| {
-        erased.attr_if("reason", reason).content(|inside| {
+        erased.attr("by", by).attr_if("reason", reason).content(|inside| {
             for (position, parts) in records {
                 let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
                 inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
