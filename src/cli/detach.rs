@@ -51,8 +51,8 @@ async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit
     if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
         return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
     }
-    let output = output_of(&log);
-    let file = fresh(&output)
+    let [output, before] = RunFile::outputs(&log);
+    let file = fresh(&output, &before)
         .map_err(|error| hindered::unwritten(screen, &output, "the output of the organism", &error))?;
     let mut child =
         spawn(file).map_err(|error| hindered::machine(screen, "another process of this program", &error))?;
@@ -77,15 +77,10 @@ async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit
     }
 }
 
-/// The file for the output of an organism in the background: beside its log, like its run file.
-fn output_of(log: &Path) -> PathBuf {
-    RunFile::path(log).with_extension("out")
-}
-
 /// An empty file that only its owner may read, because the output shows payloads. The previous file is kept beside
 /// it.
-fn fresh(output: &Path) -> std::io::Result<File> {
-    match fs::rename(output, output.with_extension("out.before")) {
+fn fresh(output: &Path, before: &Path) -> std::io::Result<File> {
+    match fs::rename(output, before) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }

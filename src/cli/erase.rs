@@ -2,13 +2,14 @@
 //! everything still verifies.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
+use super::hindered;
 use super::looking::{self, parted};
 use super::place::Place;
 use super::screen::Screen;
@@ -24,6 +25,7 @@ use crate::edges::log::search;
 use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use crate::edges::system;
 use crate::runtime;
+use crate::runtime::runfile::RunFile;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
@@ -33,7 +35,8 @@ use systole_core::types::record::{Header, Record, head_zero};
 ///
 /// Names records by their position. The values that their schemas mark as sensitive go, wherever they
 /// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
-/// them, and the search file. What is left still verifies. No organism may run on the log.
+/// them, the search file, and the output of organisms in the background. What is left still verifies.
+/// No organism may run on the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole erase 41 --dry-run
@@ -71,6 +74,7 @@ impl Erase {
             return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
         }
         let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
+        let outputs = RunFile::outputs(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
         let plan = match is_copy {
             true => self.in_nats(screen, &log)?,
             false => {
@@ -84,10 +88,13 @@ impl Erase {
                 plan
             }
         };
+        if !self.dry_run {
+            outputs.iter().try_for_each(|file| removed(screen, file))?;
+        }
         if screen.json {
-            screen.value(&self.as_json(&log, &plan));
+            screen.value(&self.as_json(&log, &plan, &outputs));
         } else {
-            self.lines(&log, &plan, is_copy).iter().for_each(|line| screen.drawn(line));
+            self.lines(&log, &plan, is_copy, &outputs).iter().for_each(|line| screen.drawn(line));
         }
         Ok(CommandExit::Done)
     }
@@ -220,7 +227,8 @@ impl Erase {
         let now = WallClock.now();
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
-        let body = core_payload::erased(self.reason.as_deref(), &parts, &plan.erasure.documents);
+        let (by, reason) = (system::user(), self.reason.as_deref());
+        let body = core_payload::erased(&by, reason, &parts, &plan.erasure.documents);
         // A log without records of the core has a configuration all the same.
         let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
         let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
@@ -229,7 +237,7 @@ impl Erase {
         Ok(header.seal(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
     }
 
-    fn as_json(&self, log: &Path, plan: &ErasurePlan) -> Value {
+    fn as_json(&self, log: &Path, plan: &ErasurePlan, outputs: &[PathBuf]) -> Value {
         let positions = |list: &[Position]| list.iter().map(|position| position.0).collect::<Vec<_>>();
         let hashes = |list: &[Digest]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let records = plan.parts.iter();
@@ -245,11 +253,12 @@ impl Erase {
             "configurations": hashes(&plan.configurations),
             "hashes_at": positions(&plan.hashes),
             "short_values": plan.short,
+            "outputs": outputs,
             "files": beside(log),
         })
     }
 
-    fn lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool) -> Vec<String> {
+    fn lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool, outputs: &[PathBuf]) -> Vec<String> {
         let verb = if self.dry_run { "would erase" } else { "erased" };
         let mut lines = Vec::new();
         for (position, parts) in &plan.parts {
@@ -263,11 +272,15 @@ impl Erase {
         for document in &plan.erasure.documents {
             lines.push(format!("{verb} document {document}"));
         }
+        for file in outputs {
+            let name = plain(&file.display().to_string());
+            lines.push(format!("{verb} {name}: what an organism in the background printed"));
+        }
         if !plan.already.is_empty() {
             lines.push(format!("erased before: {}", list(&plan.already)));
         }
         if plan.erasure.is_empty() {
-            lines.push("nothing is left to erase".to_owned());
+            lines.push("nothing is left to erase in the log".to_owned());
             return lines;
         }
         if !self.dry_run {
@@ -309,7 +322,14 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     }
     stays.extend(beside(log));
     stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
+    stays.push("what systole run printed elsewhere: on a terminal, or into the journal of the system".to_owned());
     stays
+}
+
+/// Removes what an organism in the background printed: payloads as they were.
+fn removed(screen: Screen, output: &Path) -> Result<(), CommandExit> {
+    std::fs::remove_file(output)
+        .map_err(|error| hindered::unwritten(screen, output, "what an organism printed", &error))
 }
 
 /// The position that a person typed.

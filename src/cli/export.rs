@@ -3,6 +3,7 @@
 mod redacting;
 
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -125,7 +126,8 @@ impl Export {
         let what = if self.html { "the page" } else { "the export" };
         let unwritten = |error: &io::Error| hindered::unwritten(looking.screen, &out, what, error);
         let written = if self.html {
-            let file = std::fs::File::create_new(&out).map_err(|error| unwritten(&error))?;
+            let file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&out);
+            let file = file.map_err(|error| unwritten(&error))?;
             page_alone(&looking, &scope, file)
         } else {
             let archive = ArchiveWriter::create(&out).map_err(|error| unwritten(&error))?;

@@ -25,7 +25,7 @@ use crate::runtime::running::Organism;
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{LogFault, LostRange};
+use systole_core::types::ports::{LogFault, LogStop, LostRange};
 use systole_http::Proxies;
 
 /// How long to wait for replies when an organism stops.
@@ -253,17 +253,10 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         return exit;
     }
     let exit = match fault {
-        LogFault::Foreign { .. }
-        | LogFault::Newer { .. }
-        | LogFault::Apart { .. }
-        | LogFault::Lost { .. }
-        | LogFault::Damaged { .. } => CommandExit::Log,
+        fault if fault.is_damage() => CommandExit::Log,
         LogFault::NothingLost { .. } => CommandExit::Usage,
         LogFault::Elsewhere { code: Some(code), .. } => refused::exit_of(*code),
-        LogFault::InUse { .. }
-        | LogFault::Full { .. }
-        | LogFault::Io { .. }
-        | LogFault::Elsewhere { .. } => CommandExit::Unavailable,
+        _ => CommandExit::Unavailable,
     };
     screen.fail(exit, fault);
     if let Some(fix) = fix_of(fault) {
@@ -284,7 +277,12 @@ pub(super) fn ended(screen: Screen, ended: &LoopEnd) -> Option<CommandExit> {
             screen.say(format!("{out} deliveries were still out; they are taken up again at the next start"));
             None
         }
-        LoopEnd::Broken(words) => Some(screen.fail(CommandExit::Log, words)),
+        LoopEnd::Broken(LogStop { words, is_damaged }) => {
+            let exit = if *is_damaged { CommandExit::Log } else { CommandExit::Unavailable };
+            screen.fail(exit, words);
+            screen.say("  try: systole doctor, which says how the log was left; then start it again");
+            Some(exit)
+        }
     }
 }
 

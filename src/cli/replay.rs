@@ -10,6 +10,7 @@ use super::cast;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::looking::Looking;
+use super::moments::typed_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
@@ -24,7 +25,7 @@ use crate::runtime::replaying::{
 use systole_agent::spec::AgentSpec;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::time::{Millis, stretch_ms};
+use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::visible;
 
@@ -50,9 +51,9 @@ pub(super) struct Replay {
     /// Its id, its beginning, or @last; or an export, as T.zip
     #[arg(default_value = "@last", conflicts_with_all = ["since", "all"])]
     thread: String,
-    /// Every thread that began in this time, as 30d
-    #[arg(long, value_name = "TIME", value_parser = stretch, conflicts_with = "all")]
-    since: Option<u64>,
+    /// Every thread that began since then: 10m, 30d, 14:30, 2026-11-21
+    #[arg(long, value_name = "TIME", conflicts_with = "all")]
+    since: Option<String>,
     /// Every thread of the log
     #[arg(long)]
     all: bool,
@@ -88,11 +89,6 @@ fn stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
     let name = Name::parse(name).map_err(|_| format!("`{name}` is no name of a listener"))?;
     let run: Vec<String> = run.split_whitespace().map(str::to_owned).collect();
     if run.is_empty() { Err(format!("no program is named after `{name}=`")) } else { Ok((name, run)) }
-}
-
-/// A stretch of time, in milliseconds.
-fn stretch(text: &str) -> Result<u64, String> {
-    stretch_ms(text).ok_or_else(|| "it is a whole number with a unit, as 12h or 30d".to_owned())
 }
 
 /// What became of the threads.
@@ -229,15 +225,17 @@ impl Replay {
         real: &mut RealParts,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
-        let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
+        let since = self.since.as_deref().map(|text| typed_moment(screen, "--since", text, looking.now));
+        let earliest = since.transpose()?.unwrap_or(Millis(0));
         let newest = looking.reader.threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
-        let mut counts = Counts::default();
+        let (mut counts, mut selects_some) = (Counts::default(), false);
         // Nothing is printed before it is clear that what is named takes part.
         let mut held = Vec::new();
         for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
             if began(&*looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
                 continue;
             }
+            selects_some = true;
             let tree = tree(looking, root)?;
             match replay(&*looking.reader, &tree, system, shelf, real) {
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
@@ -250,6 +248,12 @@ impl Replay {
             if is_over {
                 break;
             }
+        }
+        if let (false, Some(since)) = (selects_some, &self.since) {
+            // A test of nothing must not look like one that passed.
+            let exit = screen.fail(CommandExit::Failed, format!("no thread began since {since}"));
+            screen.say("  try: an earlier --since, or --all");
+            return Err(exit);
         }
         counts.told(screen, real)
     }

@@ -29,7 +29,7 @@ use crate::edges::system;
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// The most times without a checkpoint that are listed.
 const MOST_GAPS: usize = 10;
@@ -77,11 +77,13 @@ pub(super) struct Verify {
     prompts: bool,
 }
 
-/// What is looked at only if it is asked for.
+/// What is looked at beyond the records, most of it only if it is asked for.
 #[derive(Default)]
 struct MoreFindings {
     states: Option<FoldRowsFound>,
     prompts: Option<PromptFindings>,
+    /// Whether no tip says where the log ended.
+    is_end_unknown: bool,
 }
 
 /// What the log is compared with.
@@ -146,9 +148,14 @@ impl Verify {
         Ok(exit(screen, &examination, &more))
     }
 
-    /// Looks at what is asked for beyond the records.
+    /// Looks at the end of the log, and at what is asked for beyond the records.
     fn more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
-        let mut more = MoreFindings::default();
+        let condition = sqlite::condition(log)?;
+        if let Some(lost) = condition.lost {
+            return Err(lost);
+        }
+        let is_end_unknown = condition.is_end_unknown;
+        let mut more = MoreFindings { is_end_unknown, ..MoreFindings::default() };
         if self.state {
             more.states = Some(fold_rows::compare(&sqlite::open_reading(log)?)?);
         }
@@ -247,20 +254,21 @@ fn is_log(path: &Path) -> bool {
 
 /// Reports a log that does not verify. Only damage gets a verdict.
 fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let LogFault::Damaged { position, why, .. } = fault else { return here::log_fault(screen, fault) };
-    let verdict = match position.0 {
-        0 => "damaged".to_owned(),
-        at => format!("damaged at #{at}"),
+    let (position, verdict, why) = match fault {
+        LogFault::Damaged { position: Position(0), why, .. } => (0, "damaged".to_owned(), why),
+        LogFault::Damaged { position: Position(at), why, .. } => (*at, format!("damaged at #{at}"), why),
+        LogFault::Lost { gone, why, .. } => (gone.first.0, format!("damaged: it lost #{gone}"), why),
+        fault => return here::log_fault(screen, fault),
     };
     if screen.json {
         let log = log.display().to_string();
-        screen.value(&json!({"log": log, "verdict": verdict, "position": position.0, "why": why}));
+        screen.value(&json!({"log": log, "verdict": verdict, "position": position, "why": why}));
     } else {
         let log = plain(&log.display().to_string());
         wrapped(&format!("{log}: "), 2, &plain(why)).iter().for_each(|line| screen.drawn(line));
         screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
     }
-    screen.say("  try: systole doctor, which says how far the damage goes");
+    here::fix_of(fault).iter().for_each(|fix| screen.say(format!("  try: {fix}")));
     CommandExit::Log
 }
 
@@ -426,11 +434,15 @@ fn not_checked(found: &LogExamination, more: &MoreFindings) -> String {
         Some(some) => format!("{some} of the prompts of models, "),
         None => "the prompts of models (--prompts makes them again), ".to_owned(),
     };
+    let end = match more.is_end_unknown {
+        true => "whether the last records are there (no file .tip beside the log says where it ended), ",
+        false => "",
+    };
     let elsewhere = match found.log.elsewhere {
         0 => String::new(),
         some => format!("{some} prompts or answers that programs journal and keep outside of the log, "),
     };
-    format!("{states}{prompts}{elsewhere}what listeners did outside of the log")
+    format!("{end}{states}{prompts}{elsewhere}what listeners did outside of the log")
 }
 
 /// Most erased records that are named one by one.

@@ -8,6 +8,18 @@ use std::fs;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+/// The user of this process: the name, or the number if the machine knows no name.
+pub fn user() -> String {
+    let number = rustix::process::geteuid().as_raw().to_string();
+    let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == number).then(|| name.to_owned())
+    });
+    name.unwrap_or(number)
+}
+
 /// Why something could not be done with a file, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileFault {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
 use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
-use crate::edges::log::sqlite;
 use crate::edges::log::alarms::LogAlarms;
+use crate::edges::log::sqlite::{self, HeldLog, OpenSqliteLog};
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use systole_core::pump::wake;
@@ -40,17 +40,46 @@ pub(super) async fn connected(plan: &RunPlan, still: bool) -> Result<Option<Arc<
     Ok(Some(Arc::new(broker)))
 }
 
-/// An open log.
-pub(super) struct OpenLog {
-    pub(super) writer: Box<dyn LogWriter>,
+/// A log that only this process may write.
+pub(super) struct OwnedLog {
     pub(super) reader: Arc<dyn LogReader>,
-    pub(super) secret: [u8; 32],
     /// Whether this process may still write it, if that can change.
     pub(super) lead: Option<LogOwnership>,
+    writing: Writing,
+}
+
+enum Writing {
+    Open(WritableLog),
+    /// A log of an older format stays as it is until everything else has started.
+    Held(HeldLog),
+}
+
+/// The writing side of an open log.
+pub(super) struct WritableLog {
+    pub(super) writer: Box<dyn LogWriter>,
+    pub(super) secret: [u8; 32],
     /// What keeps it from being written as it should.
     pub(super) alarms: LogAlarms,
     /// Notes for a person about the state of the log when it was opened.
     pub(super) notes: Vec<String>,
+}
+
+impl OwnedLog {
+    /// Opens the writing side, which converts a log of an older format.
+    pub(super) fn writing(self) -> Result<WritableLog, LogFault> {
+        match self.writing {
+            Writing::Open(log) => Ok(log),
+            Writing::Held(held) => held.open().map(WritableLog::from),
+        }
+    }
+}
+
+impl From<OpenSqliteLog> for WritableLog {
+    fn from(opened: OpenSqliteLog) -> WritableLog {
+        let OpenSqliteLog { writer, secret, notes, .. } = opened;
+        let alarms = writer.alarms();
+        WritableLog { writer: Box::new(writer), secret: secret.0, alarms, notes }
+    }
 }
 
 /// Opens the log for its only writer.
@@ -59,16 +88,17 @@ pub(super) async fn open(
     broker: Option<&Arc<Broker>>,
     organism: &Name,
     (stands_by, given_up): (Option<StandbyReporter>, Option<LostRange>),
-) -> Result<OpenLog, StartFault> {
+) -> Result<OwnedLog, StartFault> {
     match place {
         LogPlace::File(path) => {
-            let opened = match given_up {
-                Some(given_up) => sqlite::open_without(&path, given_up)?,
-                None => sqlite::open(&path)?,
+            let held = sqlite::hold(&path, given_up)?;
+            let reader = Arc::new(held.reader());
+            // What is left of a log that lost records is put in order before it is read.
+            let writing = match held.is_older() && given_up.is_none() {
+                true => Writing::Held(held),
+                false => Writing::Open(held.open()?.into()),
             };
-            let (alarms, notes) = (opened.writer.alarms(), opened.notes);
-            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, alarms, notes })
+            Ok(OwnedLog { reader, lead: None, writing })
         }
         LogPlace::Stream { copy, kept } => {
             let unnamed = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
@@ -89,22 +119,28 @@ pub(super) async fn open(
             let name = format!("the log {} at {}", stream.name(), stream.address());
             let manner = stands_by.map_or(TakeOverMode::AtOnce, TakeOverMode::StandBy);
             let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
-            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog {
-                writer,
-                reader,
+            let writing = WritableLog {
+                writer: Box::new(opened.writer),
                 secret: opened.secret.0,
-                lead: Some(opened.lead),
                 alarms: LogAlarms::of_name(&name, true),
                 notes: Vec::new(),
+            };
+            Ok(OwnedLog {
+                reader: Arc::new(opened.reader),
+                lead: Some(opened.lead),
+                writing: Writing::Open(writing),
             })
         }
         LogPlace::Memory(memory) => {
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            let (writer, reader) = (Box::new(memory.clone()), Arc::new(memory));
-            let alarms = LogAlarms::of_name("the log in memory", false);
-            Ok(OpenLog { writer, reader, secret, lead: None, alarms, notes: Vec::new() })
+            let writing = WritableLog {
+                writer: Box::new(memory.clone()),
+                secret,
+                alarms: LogAlarms::of_name("the log in memory", false),
+                notes: Vec::new(),
+            };
+            Ok(OwnedLog { reader: Arc::new(memory), lead: None, writing: Writing::Open(writing) })
         }
     }
 }

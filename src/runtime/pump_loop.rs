@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::tail::LogEnd;
 use systole_core::pump::engine::{Engine, Lookup, PumpInput, WriteReport};
-use systole_core::types::ports::{Clock, LogBatch, Position};
+use systole_core::types::ports::{Clock, LogBatch, LogStop, Position};
 use systole_core::types::time::Millis;
 
 /// How many inputs are decided on before the writer is checked again: enough to fill a batch.
@@ -68,8 +68,8 @@ pub enum BatchHandover {
 pub enum LoopEnd {
     /// It ended as asked, with everything on disk; this many deliveries were still out.
     Drained(usize),
-    /// The log can no longer be trusted.
-    Broken(String),
+    /// The log takes nothing more, or a thread of the pump ended early.
+    Broken(LogStop),
 }
 
 /// What the pump waits for, as it reports to a test that skips time.
@@ -163,8 +163,8 @@ async fn asked_to_look(rests: Option<&RestChannels>) {
 /// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
 fn settle(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Option<LoopEnd> {
-    if let Some(words) = engine.broken() {
-        return Some(LoopEnd::Broken(words.to_owned()));
+    if let Some(stop) = engine.broken() {
+        return Some(LoopEnd::Broken(stop.clone()));
     }
     if let Some(ended) = ask_reader(engine, lines) {
         return Some(ended);
@@ -213,7 +213,13 @@ fn ask_reader(engine: &mut Engine, lines: &LoopChannels) -> Option<LoopEnd> {
 
 /// A thread that the pump cannot do without ended early.
 fn gone(who: &str) -> LoopEnd {
-    LoopEnd::Broken(format!("the {who} of the log is gone"))
+    LoopEnd::Broken(format!("the {who} of the log is gone").into())
+}
+
+/// The last records could not be written in time.
+fn unwritten(stall: Option<&str>) -> String {
+    let why = stall.unwrap_or("the disk does not answer");
+    format!("the last records could not be written ({why}); everything acknowledged is stored")
 }
 
 /// How long nothing needs to be done if no input comes.
@@ -261,7 +267,7 @@ async fn drain(engine: &mut Engine, lines: &mut LoopChannels, grace: Duration) -
         tokio::select! {
             biased;
             () = &mut too_long => {
-                return LoopEnd::Broken("the writer of the log did not finish".to_owned());
+                return LoopEnd::Broken(unwritten(engine.stall_words()).into());
             }
             written = lines.written.recv() => match written {
                 Some(written) => engine.input(PumpInput::Written(written)),

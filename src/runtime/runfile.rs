@@ -88,12 +88,18 @@ pub struct RunFile {
 /// A run file of this process, removed when it is dropped.
 #[must_use = "the file is removed when this is dropped"]
 #[derive(Debug)]
-pub struct PostedRunFile(PathBuf);
+pub struct PostedRunFile {
+    path: PathBuf,
+    pid: u32,
+}
 
 impl Drop for PostedRunFile {
     fn drop(&mut self) {
-        // A file that stays behind names a dead process, so it is ignored.
-        let _left = std::fs::remove_file(&self.0);
+        // Another organism may have taken the log in the meantime.
+        if RunFile::read(&self.path).is_none_or(|run| run.pid == self.pid) {
+            // A file that stays behind names a dead process, so it is ignored.
+            let _left = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -105,6 +111,11 @@ impl RunFile {
         let mut path = log.into_os_string();
         path.push(".run");
         path.into()
+    }
+
+    /// The files with the output of organisms in the background: of the last start, and of the one before.
+    pub fn outputs(log: &Path) -> [PathBuf; 2] {
+        ["out", "out.before"].map(|ending| RunFile::path(log).with_extension(ending))
     }
 
     /// Writes it next to the log and replaces an older one.
@@ -123,13 +134,12 @@ impl RunFile {
             let _left = std::fs::remove_file(&fresh);
             return Err(error);
         }
-        Ok(PostedRunFile(path))
+        Ok(PostedRunFile { path, pid: self.pid })
     }
 
     /// The run file of the process that holds this log. `None` if no organism runs on it.
     pub fn of(log: &Path) -> Option<RunFile> {
-        let file = std::fs::File::open(RunFile::path(log)).ok()?;
-        let read: RunFile = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
+        let read = RunFile::read(&RunFile::path(log))?;
         // Another process may have this process id by now.
         sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
@@ -145,6 +155,11 @@ impl RunFile {
         let mut logs: Vec<PathBuf> = logs.collect();
         logs.sort_unstable();
         logs.into_iter().find(|log| RunFile::of(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
+    }
+
+    fn read(path: &Path) -> Option<RunFile> {
+        let file = std::fs::File::open(path).ok()?;
+        serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()
     }
 
     /// The run file of this user's organism that listens on an address of this machine, if there is one.

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
 use super::front::{OrganismHandle, OrganismPlaces, ReaderToken, Ways};
-use super::keeping::{self, OpenLog};
+use super::keeping::{self, OwnedLog, WritableLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
@@ -23,7 +23,7 @@ use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar, check_sandboxes};
+use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar, check_sandboxes, own_hash};
 use crate::edges::leases::{HmacTokens, LeaseTable};
 pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
@@ -135,7 +135,7 @@ pub fn orphans_of(reader: &dyn LogReader, current: &Composition) -> Result<Vec<O
 
 /// The state from the log, all configurations that it needs, the last log position, and the orphans.
 fn recovered(
-    log: &OpenLog,
+    log: &OwnedLog,
     composition: &Arc<Composition>,
     directory: &Path,
     steps: &dyn StepObserver,
@@ -186,6 +186,7 @@ impl Organism {
     ) -> Result<Organism, StartFault> {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, is_still)?;
+        let program = tokio::task::spawn_blocking(own_hash);
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
         let places = OrganismPlaces::of(&plan);
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
@@ -211,23 +212,30 @@ impl Organism {
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
-        let (writer, written) = start_writer(log.writer, &log.alarms).map_err(unmade)?;
-        let ports =
-            ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
+        let (reader, lead) = (log.reader.clone(), log.lead.clone());
+        // The last step that can fail: until here a log of an older format is as it was.
+        let writing = log.writing();
+        if writing.is_err() {
+            carriers.stop().await;
+        }
+        let WritableLog { writer, secret, alarms, notes } = writing?;
+        let (writer, written) = start_writer(writer, &alarms).map_err(unmade)?;
+        let ports = ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
-        let (lookups, batches) = (start_reader(log.reader.clone(), pump.clone()), hand_to(writer.clone()));
+        let (lookups, batches) = (start_reader(reader.clone(), pump.clone()), hand_to(writer.clone()));
         let lookups = lookups.map_err(unmade)?;
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
+        let engine = engine.of_program(program.await.unwrap_or_default());
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
-        let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
+        let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
             composition,
             places,
-            reader: log.reader,
+            reader,
             room,
             began: last,
             tail: followed.end(),
@@ -236,7 +244,7 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
-            alarms: log.alarms,
+            alarms,
         };
         Ok(Organism {
             front,
@@ -248,9 +256,9 @@ impl Organism {
             over: None,
             carriers,
             writer,
-            lead: log.lead,
+            lead,
             proof,
-            notes: log.notes,
+            notes,
             validators,
             tasks,
             own,
@@ -353,20 +361,19 @@ impl Organism {
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {
             validators.stop();
-            if let Some(writer) = Arc::into_inner(writer) {
-                writer.stop();
-            }
+            Arc::into_inner(writer).and_then(WriterHandle::stop)
         });
-        match joined.await {
-            Ok(()) => ended,
-            Err(panic) => LoopEnd::Broken(panic.to_string()),
+        match (joined.await, ended) {
+            (Ok(Some(displaced)), LoopEnd::Drained(_)) => LoopEnd::Broken(displaced.into()),
+            (Ok(_), ended) => ended,
+            (Err(panic), _) => LoopEnd::Broken(panic.to_string().into()),
         }
     }
 }
 
 /// The pump's result. It can be received once.
 async fn word(ended: &mut oneshot::Receiver<LoopEnd>) -> LoopEnd {
-    ended.await.unwrap_or_else(|_| LoopEnd::Broken("the pump ended without a reason".to_owned()))
+    ended.await.unwrap_or_else(|_| LoopEnd::Broken("the pump ended without a reason".to_owned().into()))
 }
 
 /// Starts the writer's thread. Returns it with the channel of its reports.
@@ -379,7 +386,7 @@ fn start_writer(
         let written = match outcome {
             BatchResult::Committed(position) => WriteReport::Committed(position),
             BatchResult::Stalled { words } => WriteReport::Stalled(words),
-            BatchResult::Broken { words } => WriteReport::Broken(words),
+            BatchResult::Broken(stop) => WriteReport::Broken(stop),
         };
         // If the pump is gone, it has already reported why, and no one is left to notify.
         drop(pump.blocking_send(written));

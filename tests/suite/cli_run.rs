@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
+use systole_core::types::ids::Digest;
 
 use crate::http::{HOUSE, house};
+use crate::log_records::read_all;
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{Ran, Running, ask, run_file, systole};
 use crate::terminal::Terminal;
@@ -308,4 +310,20 @@ fn a_mistake_in_the_file_hides_no_organism_that_runs_from_it() {
     assert_eq!(systole(folder.path(), &["ps"]).code, Some(0));
     assert_eq!(systole(folder.path(), &["stop"]).code, Some(0));
     assert_eq!(organism.end().code, Some(0));
+}
+
+#[test]
+fn c2_the_start_of_an_organism_has_the_hash_of_its_program() {
+    let folder = house();
+    let program = folder.path().join("stripped");
+    // A debug build is too large to be hashed at each start.
+    let strip = Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_systole")).status();
+    assert!(strip.unwrap().success());
+    std::fs::write(folder.path().join("say.xml"), say("hello")).unwrap();
+    let sent = Command::new(&program).args(["send", "--file", "say.xml"]).current_dir(folder.path()).output();
+    assert_eq!(sent.unwrap().status.code(), Some(0));
+    let records = read_all(&folder.path().join("hello.db"));
+    let boot = records.iter().find(|record| record.body.starts_with(b"<boot ")).unwrap();
+    let hash = Digest::of(&std::fs::read(&program).unwrap());
+    assert!(String::from_utf8_lossy(&boot.body).contains(&format!(" program=\"{hash}\"")), "{boot:?}");
 }

@@ -114,9 +114,19 @@ fn c9_an_erased_value_is_in_no_file_and_everything_still_verifies() {
     let heads: Vec<Digest> = read_all(&log).iter().map(|record| record.head).collect();
 
     let at_position = marked(&log);
+    // What `run --detach` keeps of this start and of the one before.
+    let outputs = ["hello.db.out", "hello.db.out.before"];
+    outputs.iter().for_each(|output| std::fs::write(at.join(output), "question: strawberry\n").unwrap());
+    let all = ["hello.db", "hello.db.out", "hello.db.out.before"];
     let dry = json(at, &["erase", &at_position, "--dry-run"]);
-    assert_eq!(files_with(&log, "strawberry"), ["hello.db"], "a dry run changes nothing");
+    let mut there = files_with(&log, "strawberry");
+    there.sort();
+    assert_eq!(there, all, "a dry run changes nothing");
     let first = json(at, &["erase", &at_position]);
+    let named: Vec<&str> =
+        first["outputs"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    assert!(named.iter().zip(outputs).all(|(path, output)| path.ends_with(output)), "{first:#}");
+    assert_eq!(files_with(&log, "strawberry"), ["hello.db"], "the unmarked places");
     assert_eq!(first["erased"], dry["erased"]);
     assert_eq!(
         first["erased"].as_array().unwrap().len(),
@@ -147,7 +157,10 @@ fn c9_an_erased_value_is_in_no_file_and_everything_still_verifies() {
     done(&systole(at, &["doctor"]));
     the_other_verifiers_agree(&log);
     let told = read_all(&log).pop().unwrap();
-    assert!(String::from_utf8_lossy(&told.body).contains("<erased "), "{told:?}");
+    let told = String::from_utf8_lossy(&told.body).into_owned();
+    let number = rustix::process::geteuid().as_raw();
+    let by = if number == 0 { "root".to_owned() } else { told.clone() };
+    assert!(told.contains("<erased ") && told.contains(" by=\"") && told.contains(&by), "{told}");
 
     for again in [&["erase", &at_position][..], &["erase", "--whole", rest[0], rest[1]]] {
         let ran = systole(at, again);

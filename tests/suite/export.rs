@@ -1,6 +1,7 @@
 //! Exports: that they hold what the log says, that a stranger can verify them without Systole, and that what a hostile
 //! hand makes of one is refused.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -83,6 +84,11 @@ async fn c9_an_export_is_verified_with_nothing_but_python() {
     let size = number(at, "SELECT max(pos) FROM record");
     let said = done(systole(at, &["export", root.as_str(), "-o", "T.zip", "--key", "proof.key"]));
     assert!(said.contains(&format!("by the checkpoint of example.org/house at #{size}")), "{said}");
+    done(systole(at, &["export", root.as_str(), "--html", "-o", "T.html"]));
+    for export in ["T.zip", "T.html"] {
+        let mode = std::fs::metadata(at.join(export)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{export}: only its owner may read it");
+    }
     unpack(at, "T.zip", "u");
     // In its folder, without an argument, it verifies what it came with.
     let ran = python(&at.join("u"), &["verify.py"]);

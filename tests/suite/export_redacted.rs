@@ -137,7 +137,7 @@ fn c9_a_redacted_export_has_no_byte_of_a_sensitive_value_and_verifies() {
     std::fs::rename(at.join("page.html"), at.join("p/page.html")).unwrap();
     nowhere(&at.join("p"), &secrets);
     let page = std::fs::read_to_string(at.join("p/page.html")).unwrap();
-    assert!(page.contains("Left out: ") && page.contains("&lt;word&gt;[erased]**&lt;/word&gt;"), "{page}");
+    assert!(page.contains("Left out: ") && page.contains("&lt;word&gt;[left out]&lt;/word&gt;"), "{page}");
 }
 
 #[test]

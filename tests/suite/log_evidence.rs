@@ -78,6 +78,7 @@ pub(crate) fn place_again(folder: &Path) {
 
 /// Removes every record of a thread and closes the gap in the positions.
 pub(crate) fn drop_thread(folder: &Path, thread: &str) {
+    forget_tip(folder);
     edit(
         folder,
         &format!(
@@ -97,6 +98,7 @@ pub(crate) fn drop_thread(folder: &Path, thread: &str) {
 
 /// Rewrites a thread: another body for its record `seq`, and every later head recomputed.
 pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
+    forget_tip(folder);
     let log = folder.join("hello.db");
     let records = sqlite::open_reading(&log).unwrap().as_claimed().of_thread(thread, 1, 10_000).unwrap();
     let connection = Connection::open(&log).unwrap();
@@ -114,6 +116,12 @@ pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
         let set = "UPDATE record SET head = ?2, body = CASE WHEN length(body) > 0 THEN ?3 ELSE body END WHERE pos = ?1";
         connection.execute(set, (position.0.cast_signed(), head.0, &sealed.body[..])).unwrap();
     }
+}
+
+/// Removes the tip, as someone does who writes a log anew: it says where the log ended before.
+fn forget_tip(folder: &Path) {
+    // It may be gone already.
+    let _gone = std::fs::remove_file(folder.join("hello.db.tip"));
 }
 
 /// The thread of the first row that a query returns.

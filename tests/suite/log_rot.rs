@@ -26,7 +26,7 @@ fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     let mut stage = DecideStage::new();
     let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
     let (waiting, timed) = (thread("waiting"), thread("timed"));
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![final_()]);
     stage.asks("waiting", "agent", None);
@@ -43,7 +43,7 @@ fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     let before = stage.records.len();
     let first = LogBatch { rows, checkpoint: true, ..batch(stage.records.clone()) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("later", "agent", Some(&root()));
     let after = stage.records.split_off(before);
     assert!(matches!(opened.writer.commit(&batch(after)), Commit::Committed(_)));

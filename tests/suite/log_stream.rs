@@ -397,7 +397,7 @@ fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
     writer.hand(batch([author.note(&root(1), 20)])).unwrap();
     let outcomes: Vec<BatchResult> = said.iter().collect();
     let words = "the log SYSTOLE_shop_LOG has lost what was stored at 2: it holds nothing".to_owned();
-    assert_eq!(outcomes.last(), Some(&BatchResult::Broken { words }), "{outcomes:?}");
+    assert_eq!(outcomes.last(), Some(&BatchResult::Broken(words.into())), "{outcomes:?}");
     writer.stop();
     let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = far.open(&folder.log()).map(drop) else {
         panic!("the copy was taken for one of what is left")

@@ -20,6 +20,11 @@ fn span(first: u64, last: u64) -> LostRange {
     LostRange { first: Position(first), last: Position(last) }
 }
 
+/// Opens a log that goes on without these positions.
+fn open_without(log: &Path, given_up: LostRange) -> Result<OpenSqliteLog, LogFault> {
+    sqlite::hold(log, Some(given_up))?.open()
+}
+
 /// Commits this many batches of three records each.
 fn write(opened: &mut OpenSqliteLog, author: &mut Author, batches: u64) {
     for n in 0..batches {
@@ -96,6 +101,8 @@ fn c15_a_write_ahead_log_that_is_gone_or_cut_is_noticed() {
         std::fs::write(file(&whole, "-wal"), &wal[..length]).unwrap();
         let (gone, _) = lost(&whole);
         assert_eq!(gone.last, Position(60), "cut to {length}: {gone}");
+        let condition = sqlite::condition(&whole.log()).unwrap();
+        assert!(matches!(condition.lost, Some(LogFault::Lost { gone: found, .. }) if found == gone), "{length}");
     }
     std::fs::remove_file(file(&whole, "-wal")).unwrap();
     let (gone, why) = lost(&whole);
@@ -183,14 +190,14 @@ fn c15_exactly_what_is_missing_can_be_given_up() {
     let (gone, _) = lost(&folder);
     assert!(gone.first > Position(1) && gone.last == Position(60), "{gone}");
     for wrong in [span(1, 60), span(gone.first.0, 59), span(gone.first.0 + 1, 60)] {
-        let fault = sqlite::open_without(&folder.log(), wrong).err();
+        let fault = open_without(&folder.log(), wrong).err();
         assert!(matches!(fault, Some(LogFault::Lost { gone: told, .. }) if told == gone), "{fault:?}");
     }
     let secret = std::fs::read(file(&folder, ".secret")).unwrap();
-    drop(sqlite::open_without(&folder.log(), gone).unwrap());
+    drop(open_without(&folder.log(), gone).unwrap());
     // Nothing was recorded yet, so the tip still names the missing records.
     assert_eq!(lost(&folder).0, gone);
-    let mut opened = sqlite::open_without(&folder.log(), gone).unwrap();
+    let mut opened = open_without(&folder.log(), gone).unwrap();
     assert_ne!(std::fs::read(file(&folder, ".secret")).unwrap(), secret);
     assert_eq!(std::fs::read(file(&folder, "-wal.lost-1")).unwrap(), rotten, "what was in it is kept");
     let note = Author::default().note(&root(9), 10);
@@ -199,7 +206,7 @@ fn c15_exactly_what_is_missing_can_be_given_up() {
     let opened = sqlite::open(&folder.log()).unwrap();
     assert_eq!((opened.reader.last(), opened.notes.len()), (Ok(gone.first), 0));
     drop(opened);
-    let pointless = sqlite::open_without(&folder.log(), gone).err();
+    let pointless = open_without(&folder.log(), gone).err();
     assert!(matches!(pointless, Some(LogFault::NothingLost { .. })), "{pointless:?}");
 }
 
@@ -210,19 +217,20 @@ fn c15_a_write_ahead_log_with_a_corrupt_header_is_set_aside() {
     rotten[6] ^= 8;
     std::fs::write(file(&folder, "-wal"), &rotten).unwrap();
     let (gone, _) = lost(&folder);
-    let opened = sqlite::open_without(&folder.log(), gone).unwrap();
+    let opened = open_without(&folder.log(), gone).unwrap();
     assert_eq!(opened.reader.last(), Ok(Position(gone.first.0 - 1)));
     assert_eq!(std::fs::read(file(&folder, "-wal.lost-1")).unwrap(), rotten);
 }
 
 #[test]
-fn c15_an_older_log_gets_its_tip_without_a_word() {
+fn c15_an_older_log_gets_its_tip_when_it_is_converted() {
     let folder = Folder::new();
     std::fs::copy(crate::log_format::fixture(2), folder.log()).unwrap();
     std::fs::write(file(&folder, ".secret"), [7; 32]).unwrap();
     assert_eq!(sqlite::condition(&folder.log()).unwrap().tip, None);
     let opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!((opened.notes.len(), opened.secret.0), (0, [7; 32]));
+    assert_eq!((opened.notes.len(), opened.secret.0), (1, [7; 32]));
+    assert!(opened.notes[0].contains("converted from format 2 to format 6"), "{:?}", opened.notes);
     assert!(file(&folder, ".tip").exists());
 }
 
@@ -240,6 +248,9 @@ fn c15_how_a_log_was_left_is_reported() {
     std::fs::copy(folder.log(), copy.log()).unwrap();
     assert!(unclosed(&copy).unwrap().contains("looks like a copy"));
     let doctor = systole(copy.path(), &["doctor", "--log", "organism.db"]);
+    let verified = systole(copy.path(), &["verify", "--log", "organism.db"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(flat(&verified.stdout).contains("not checked: whether the last records are there"), "{verified:?}");
     let said = flat(&doctor.stdout);
     assert!(said.contains("looks like a copy") && said.contains("there is no "), "{said}");
     drop(opened);
@@ -287,6 +298,10 @@ fn c15_run_refuses_a_log_that_lost_its_end_and_goes_on_when_told_to() {
         doctor.code == Some(7) && flat(&doctor.stdout).contains(&format!("--accept-loss {gone}")),
         "{doctor:?}"
     );
+    let verified = systole(path, &["verify"]);
+    assert_eq!(verified.code, Some(7), "{verified:?}");
+    assert!(verified.stdout.contains(&format!("verdict: damaged: it lost #{gone}")), "{verified:?}");
+    assert_eq!(named(&verified.stderr), gone, "{verified:?}");
     let looking = systole(path, &["ps"]);
     assert!(looking.code == Some(0) && looking.stderr.contains("missing"), "{looking:?}");
     let wrong = systole(path, &["run", "--accept-loss", "1..2000"]);
@@ -321,7 +336,7 @@ fn c15_a_corrupt_header_of_the_write_ahead_log_is_damage_and_no_matter_of_rights
     let mut bytes = std::fs::read(&wal).unwrap();
     bytes[17] ^= 1;
     std::fs::write(&wal, bytes).unwrap();
-    for command in ["run", "doctor", "ps"] {
+    for command in ["run", "doctor", "ps", "verify"] {
         let ran = systole(folder.path(), &[command]);
         let said = flat(&[ran.stdout, ran.stderr].concat());
         assert_eq!(ran.code, Some(7), "{command}: {said}");

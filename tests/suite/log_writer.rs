@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 use systole::edges::log::memory::{CommitFailure, MemoryLog};
 use systole::edges::log::alarms::{AlarmKind, LogAlarms};
 use systole::edges::log::writer::{BatchResult, WriterHandle};
-use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{
+    Commit, LogBatch, LogFault, LogReader as _, LogStop, LogWriter, Position, ReadBack,
+};
 
 use crate::log_records::{Author, batch, root};
 
@@ -22,6 +24,11 @@ fn one(author: &mut Author) -> LogBatch {
 
 fn stalled() -> BatchResult {
     BatchResult::Stalled { words: "the log has no room".into() }
+}
+
+/// The log takes nothing more, and is not damaged.
+fn broken(words: &str) -> BatchResult {
+    BatchResult::Broken(words.to_owned().into())
 }
 
 #[test]
@@ -57,7 +64,7 @@ fn stopping_wakes_a_writer_that_waits_for_room() {
     assert_eq!(told.recv(), Ok(stalled()));
     // If it were not woken, this would wait through half an hour of pauses.
     writer.stop();
-    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "the log has no room".into() }));
+    assert_eq!(told.recv(), Ok(broken("the log has no room")));
     assert_eq!(log.last(), Ok(Position(0)));
 }
 
@@ -141,7 +148,7 @@ fn a_conflict_ends_the_writer() {
     let (writer, told) = started(log.clone());
     log.next_commits([CommitFailure::Conflict]);
     writer.hand(one(&mut author)).unwrap();
-    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "told to conflict".into() }));
+    assert_eq!(told.recv(), Ok(broken("told to conflict")));
     assert!(matches!(writer.hand(one(&mut author)), Err(TrySendError::Disconnected(_))));
     assert!(told.recv().is_err(), "nothing is said after that");
     writer.stop();
@@ -153,7 +160,7 @@ fn a_disk_that_loses_every_sync_is_given_up() {
     log.next_commits([CommitFailure::UnknownAbsent; 3]);
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
-    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "told to lose the batch".into() }));
+    assert_eq!(told.recv(), Ok(broken("told to lose the batch")));
     writer.stop();
 }
 
@@ -165,15 +172,56 @@ impl LogWriter for Torn {
         Commit::Unknown("input/output error".into())
     }
     fn read_back(&mut self, _: &LogBatch) -> ReadBack {
-        ReadBack::Broken("position 7 does not verify".into())
+        ReadBack::Broken(LogStop::of_damage("position 7 does not verify"))
     }
+}
+
+#[test]
+fn only_a_fault_of_the_log_itself_is_damage() {
+    let path = || "organism.db".to_owned();
+    let io = LogFault::Io { path: path(), why: "disk I/O error".to_owned() };
+    let damaged = LogFault::Damaged { path: path(), position: Position(7), why: "it has other bytes".to_owned() };
+    for (fault, is_damaged) in [(io, false), (damaged, true)] {
+        assert_eq!(LogStop::from(fault.clone()), LogStop { words: fault.to_string(), is_damaged });
+    }
+    assert!(!LogStop::from("another process writes it".to_owned()).is_damaged);
 }
 
 #[test]
 fn a_log_that_does_not_verify_ends_the_writer() {
     let (writer, told) = started(Torn);
     writer.hand(LogBatch::default()).unwrap();
-    let words = "input/output error; then: position 7 does not verify".into();
-    assert_eq!(told.recv(), Ok(BatchResult::Broken { words }));
+    let stop = LogStop::of_damage("input/output error; then: position 7 does not verify");
+    assert_eq!(told.recv(), Ok(BatchResult::Broken(stop)));
     writer.stop();
+}
+
+/// A log in memory that is displaced from the second look on.
+struct Displaced {
+    log: MemoryLog,
+    looks: usize,
+}
+
+impl LogWriter for Displaced {
+    fn commit(&mut self, batch: &LogBatch) -> Commit {
+        self.log.commit(batch)
+    }
+    fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
+        self.log.read_back(batch)
+    }
+    fn displacement(&mut self) -> Option<String> {
+        self.looks += 1;
+        (self.looks > 1).then(|| "organism.db is gone".to_owned())
+    }
+}
+
+#[test]
+fn c15_an_idle_writer_looks_for_its_log_and_so_does_one_that_stops() {
+    let (writer, told) = started(Displaced { log: MemoryLog::new(), looks: 0 });
+    assert_eq!(told.recv(), Ok(broken("organism.db is gone")));
+    assert!(writer.hand(LogBatch::default()).is_err(), "it takes nothing more");
+    assert_eq!(writer.stop(), Some("organism.db is gone".to_owned()));
+    let (writer, told) = started(Displaced { log: MemoryLog::new(), looks: 1 });
+    assert_eq!(writer.stop(), Some("organism.db is gone".to_owned()));
+    assert!(told.recv().is_err(), "it ended before it looked by itself");
 }

@@ -82,6 +82,7 @@ mod judge_imports;
 mod kills;
 mod listener_new;
 mod log_contract;
+mod log_displaced;
 mod log_evidence;
 mod log_faults;
 mod log_file;

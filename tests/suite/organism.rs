@@ -8,7 +8,8 @@ use std::time::Duration;
 use systole::config;
 use systole::edges::delivery::InlineListener;
 use systole::edges::failpoint::Failpoint;
-use systole::runtime::plan::{LogPlace, RunPlan};
+use systole::edges::log::sqlite;
+use systole::runtime::plan::{LogPlace, RunPlan, StartFault};
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
@@ -18,6 +19,8 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
+use crate::log_format::fixture;
+use crate::log_records::edit_at;
 use crate::program::PATIENCE;
 
 /// A folder with an organism's file and the files that it names.
@@ -41,10 +44,17 @@ pub(crate) async fn start_with(
     folder: &Path,
     change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn InlineListener>>),
 ) -> Organism {
+    Organism::start(plan(folder, change)).await.unwrap()
+}
+
+fn plan(
+    folder: &Path,
+    change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn InlineListener>>),
+) -> RunPlan {
     let file = config::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
     let (mut composition, mut inline) = (file.composition, BTreeMap::new());
     change(&mut composition, &mut inline);
-    Organism::start(RunPlan {
+    RunPlan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -57,9 +67,7 @@ pub(crate) async fn start_with(
         validators: 1,
         surroundings: std::env::vars_os().collect(),
         steps: Arc::new(Failpoint::read(None).unwrap()),
-    })
-    .await
-    .unwrap()
+    }
 }
 
 /// Sends a payload as the operator and returns its receipt.
@@ -243,6 +251,32 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
     };
     let asked = tokio::time::timeout(PATIENCE, organism.front().ask(message)).await;
     assert!(matches!(asked, Ok(None)), "the organism answers no more");
-    assert_eq!(organism.broke().await, LoopEnd::Broken("validator-0 panicked".to_owned()));
+    assert_eq!(organism.broke().await, LoopEnd::Broken("validator-0 panicked".to_owned().into()));
     organism.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
+    let folder = echo();
+    let log = folder.path().join("hello.db");
+    for format in 1..6 {
+        let folder = echo();
+        let log = folder.path().join("hello.db");
+        std::fs::copy(fixture(format), &log).unwrap();
+        let before = std::fs::read(&log).unwrap();
+        // Calls are open that began under a configuration which the log does not have.
+        let refused = Organism::start(plan(folder.path(), |_, _| {})).await.err();
+        assert!(matches!(refused, Some(StartFault::Configuration { .. })), "{format}: {refused:?}");
+        assert!(std::fs::read(&log).unwrap() == before, "the log of format {format} was changed");
+        assert_eq!(sqlite::format(&log), Ok(format));
+    }
+    drop(sqlite::open(&log).unwrap());
+    edit_at(&log, "DROP TABLE piece; PRAGMA user_version = 5");
+    let organism = start(folder.path()).await;
+    let notes = organism.notes().join("\n");
+    assert!(notes.contains("was converted from format 5 to format 6"), "{notes}");
+    let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
+    assert_eq!(sqlite::format(&log), Ok(6));
 }

@@ -336,7 +336,8 @@ fn c4_what_cannot_be_replayed_is_not_reported_as_different() {
     for (arguments, code, words) in [
         (&["sess-000000000000"][..], 2, "no thread begins with"),
         (&["--config", "absent.yaml"], 3, "absent.yaml"),
-        (&["--since", "soon"], 2, "a whole number with a unit"),
+        (&["--since", "soon"], 2, "this is not a time"),
+        (&["--since", "2999-01-01T00:00:00Z"], 1, "no thread began since"),
         (&["--since", "30d", root.as_str()], 2, "cannot be used with"),
     ] {
         let ran = replayed(at, arguments);

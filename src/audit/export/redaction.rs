@@ -22,6 +22,8 @@ use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 
 /// Records that are selected from at once.
 const BATCH: usize = 64;
+/// What the views of an export have in the place of what was left out.
+const LEFT_OUT: &str = "[left out]";
 /// The name of every error.
 const ERROR: &[u8] = b"system-error";
 /// The digits of a hash.
@@ -179,7 +181,7 @@ impl Redaction {
         if !is_whole && (!self.sensitive || record.parts.values.is_empty()) {
             return record;
         }
-        let all = record.parts.commitments(&record.body);
+        let (all, in_log) = (record.parts.commitments(&record.body), record.parts.clone());
         let seals = record.parts.values.iter_mut().map(|(_, seal)| seal);
         let rest = is_whole.then_some(&mut record.parts.rest);
         let mut hashes = all.into_iter();
@@ -191,7 +193,9 @@ impl Redaction {
             *rest = PartSeal::Erased(first);
         }
         let mut body = record.body.to_vec();
-        record.parts.blank(&mut body);
+        record.parts.blank_as(LEFT_OUT, &mut body);
+        // What the log does not have either was erased.
+        in_log.blank(&mut body);
         record.body = Arc::from(body);
         record
     }

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Error, Result, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -31,9 +32,9 @@ fn too_large() -> Error {
 }
 
 impl ArchiveWriter {
-    /// Makes a new file. One that is there stays, and is an error.
+    /// Makes a new file that only its owner may read. One that is there stays, and is an error.
     pub fn create(path: &Path) -> Result<ArchiveWriter> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         Ok(ArchiveWriter { file: BufWriter::new(file), at: 0, entries: Vec::new() })
     }
 

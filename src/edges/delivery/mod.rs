@@ -20,7 +20,7 @@ pub use inline::{InlineListener, ReplyFuture, answering, conversing};
 pub use pace::CarrierWaits;
 pub use process::{
     ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, ReadyCommand, StartCheck, output_of,
-    sandbox_level, try_start,
+    own_hash, sandbox_level, try_start,
 };
 pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 

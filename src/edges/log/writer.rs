@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::alarms::{AlarmKind, LogAlarms};
-use systole_core::types::ports::{Commit, LogBatch, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Commit, LogBatch, LogStop, LogWriter, Position, ReadBack};
 
 /// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
 /// enough for records. The second is for a checkpoint that is handed over behind them.
@@ -24,6 +24,8 @@ const WAITING: usize = 2;
 const FIRST_PAUSE_MS: u64 = 100;
 /// The longest such pause: how late the organism may notice that there is room again.
 const LONGEST_PAUSE_MS: u64 = 2_000;
+/// How often an idle thread looks whether the log is still in its place. Each commit looks too.
+const LOOK: Duration = Duration::from_secs(1);
 /// How many unknown commits of one batch in a row end the log. A disk that loses every sync does not
 /// improve with more tries, and every round reads the log again.
 const UNKNOWN_IN_A_ROW: u32 = 3;
@@ -38,11 +40,9 @@ pub enum BatchResult {
         /// The log's error.
         words: String,
     },
-    /// It is not known to be stored, and the log takes nothing more. This is the last report.
-    Broken {
-        /// The details, in words.
-        words: String,
-    },
+    /// The log takes nothing more, and the batch is not known to be stored. This is the last report. It also comes
+    /// while no batch waits, if the log is not in its place any more.
+    Broken(LogStop),
 }
 
 /// A batch, with the result of its first commit if that was made elsewhere.
@@ -67,6 +67,10 @@ impl Shared {
 
     fn read_back(&self, batch: &LogBatch) -> ReadBack {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).read_back(batch)
+    }
+
+    fn displacement(&self) -> Option<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).displacement()
     }
 }
 
@@ -129,12 +133,13 @@ impl WriterHandle {
     }
 
     /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more and
-    /// then reported as broken.
-    pub fn stop(self) {
+    /// then reported as broken. Returns why the log is not in its place any more; `None` if it is.
+    pub fn stop(self) -> Option<String> {
         drop(self.stop);
         drop(self.batches);
         // If the thread panicked, it has reported that, and there is nothing left to end.
         let _ended = self.thread.join();
+        self.shared.displacement()
     }
 }
 
@@ -148,8 +153,16 @@ struct WriterThread<R> {
 
 impl<R: Fn(BatchResult)> WriterThread<R> {
     fn work(&mut self, waiting: Receiver<PendingBatch>) {
-        for PendingBatch { batch, tried } in &waiting {
-            match self.settle(&batch, tried) {
+        let stop = loop {
+            let settled = match waiting.recv_timeout(LOOK) {
+                Ok(PendingBatch { batch, tried }) => self.settle(&batch, tried),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => match self.shared.displacement() {
+                    Some(words) => break words.into(),
+                    None => continue,
+                },
+            };
+            match settled {
                 Ok(position) => {
                     self.alarms.clear(AlarmKind::Stalled);
                     self.alarms.clear(AlarmKind::Write);
@@ -158,27 +171,25 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
                     (self.report)(BatchResult::Committed(position));
                 }
-                Err(words) => {
-                    // This comes before the report: a caller that hears it can no longer hand anything
-                    // over.
-                    drop(waiting);
-                    return (self.report)(BatchResult::Broken { words });
-                }
+                Err(stop) => break stop,
             }
-        }
+        };
+        // This comes before the report: a caller that hears it can no longer hand anything over.
+        drop(waiting);
+        (self.report)(BatchResult::Broken(stop));
     }
 
-    /// Commits a batch, with as many tries as needed; an error says why the log is over.
-    fn settle(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, String> {
+    /// Commits a batch, with as many tries as needed; an error says why the log takes nothing more.
+    fn settle(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, LogStop> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;
         loop {
             match tried.take().unwrap_or_else(|| self.shared.commit(batch)) {
                 Commit::Committed(position) => return Ok(position),
-                Commit::Conflict(words) => return Err(words),
+                Commit::Conflict(words) => return Err(words.into()),
                 Commit::NotNow(words) => {
                     if last_try {
-                        return Err(words);
+                        return Err(words.into());
                     }
                     if pause_ms == FIRST_PAUSE_MS {
                         self.alarms.raise(AlarmKind::Stalled, &words);
@@ -192,8 +203,10 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                     self.alarms.raise(AlarmKind::Write, &words);
                     match self.shared.read_back(batch) {
                         ReadBack::Stored(position) => return Ok(position),
-                        ReadBack::Broken(why) => return Err([words, why].join("; then: ")),
-                        ReadBack::Absent if unknown == UNKNOWN_IN_A_ROW => return Err(words),
+                        ReadBack::Broken(stop) => {
+                            return Err(LogStop { words: format!("{words}; then: {}", stop.words), ..stop });
+                        }
+                        ReadBack::Absent if unknown == UNKNOWN_IN_A_ROW => return Err(words.into()),
                         ReadBack::Absent => {}
                     }
                 }

@@ -240,8 +240,8 @@ impl<'a> Driver<'a> {
                 run.engine.route_recorded();
                 moved = true;
             }
-            if let Some(words) = run.engine.broken() {
-                return Err(CannotReplay::BrokeOff(words.to_owned()));
+            if let Some(stop) = run.engine.broken() {
+                return Err(CannotReplay::BrokeOff(stop.words.clone()));
             }
             let said = run.performance.go_on();
             self.made_at.extend(std::iter::repeat_n(at, made));

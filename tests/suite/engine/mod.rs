@@ -290,12 +290,12 @@ impl Rig {
         loop {
             match self.log.commit(batch) {
                 Commit::Committed(position) => return WriteReport::Committed(position),
-                Commit::Conflict(words) => return WriteReport::Broken(words),
+                Commit::Conflict(words) => return WriteReport::Broken(words.into()),
                 Commit::NotNow(words) => self.input(PumpInput::Written(WriteReport::Stalled(words))),
-                Commit::Unknown(words) => match self.log.read_back(batch) {
+                Commit::Unknown(_) => match self.log.read_back(batch) {
                     ReadBack::Stored(position) => return WriteReport::Committed(position),
                     ReadBack::Absent => {}
-                    ReadBack::Broken(_) => return WriteReport::Broken(words),
+                    ReadBack::Broken(stop) => return WriteReport::Broken(stop),
                 },
             }
         }

@@ -88,10 +88,10 @@ fn once_the_log_is_broken_nothing_more_goes_out() {
     rig.asks(2, "other", "tool", None);
     rig.settle();
     assert_eq!(rig.seen().pop().unwrap(), "tool 1 t1 a1", "the second waits for the one slot");
-    rig.input(PumpInput::Written(WriteReport::Broken("gone".into())));
+    rig.input(PumpInput::Written(WriteReport::Broken("gone".to_owned().into())));
     rig.replies("1 t1 a1", vec![final_()]);
     assert!(rig.seen().is_empty());
-    assert_eq!(rig.engine.broken(), Some("gone"));
+    assert_eq!(rig.engine.broken(), Some(&"gone".to_owned().into()));
 }
 
 #[test]

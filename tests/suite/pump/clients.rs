@@ -145,7 +145,7 @@ fn the_opener_or_an_operator_of_a_thread_may_continue_pause_and_end_it() {
 #[test]
 fn everything_is_halted_by_a_client_that_operates_and_by_no_other() {
     let mut stage = stage();
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     assert!(halts(&mut stage, "alice", None)[1].starts_with("=> refused"));
     assert_eq!(halts(&mut stage, "bob", None).last().unwrap(), "=> done");
 }

@@ -156,6 +156,6 @@ fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
 #[test]
 fn sys_takes_no_messages() {
     let mut stage = DecideStage::new();
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     assert_eq!(stage.asks("k", "tool", Some(&ThreadId::sys()))[1], "=> refused thread.unknown");
 }

@@ -47,7 +47,7 @@ fn f4_a_resume_of_what_is_not_paused_is_refused() {
 #[test]
 fn everything_is_paused_in_sys() {
     let mut stage = DecideStage::new();
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     assert_eq!(pause(&mut stage, None, true), ["sys 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(
         pause(&mut stage, None, false),

@@ -82,7 +82,7 @@ fn it_stands_still_while_only_a_person_is_waited_for() {
 #[test]
 fn a_paused_thread_and_a_pause_of_everything_wait_for_a_person() {
     let mut stage = stage();
-    stage.happens(EventKind::Booted { listeners: vec![name("agent")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("agent")], program: None });
     stage.passes(1_000);
     assert_eq!(
         pause(&mut stage, Some(root()), true),

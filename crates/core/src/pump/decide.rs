@@ -24,10 +24,11 @@ pub fn decide(state: &mut PumpState, event: Event) -> Decision {
     decision_builder.sensitive = event.what.sensitive();
     let d = &mut decision_builder;
     match event.what {
-        EventKind::Booted { listeners } => {
+        EventKind::Booted { listeners, program } => {
             let page = d.book.current();
             let organism = page.map_or("", |p| p.organism.as_str());
-            let body = core_payload::boot(organism, d.current_config(), d.at(), &listeners);
+            let (config, at) = (d.current_config(), d.at());
+            let body = core_payload::boot(organism, config, at, &listeners, program);
             tell_sys(d, body);
         }
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),

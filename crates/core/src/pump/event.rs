@@ -14,7 +14,7 @@ use crate::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Receipt, SensitivePayload, TakenReply,
     Ticket, UnmatchedDocument,
 };
-use crate::types::ids::{AttemptId, CallPath, Name, ThreadId, TimerId};
+use crate::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId, TimerId};
 use crate::types::person::{PersonDecision, PersonRequestId, Ruling};
 use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, ProgramFile, Seed, StoredDocument};
 use crate::types::record::Record;
@@ -41,6 +41,8 @@ pub enum EventKind {
     Booted {
         /// Its listeners.
         listeners: Vec<Name>,
+        /// SHA-256 of the program's own file, if it is known.
+        program: Option<Digest>,
     },
     /// The log continues without some acknowledged positions.
     GaveUp(LostRange),

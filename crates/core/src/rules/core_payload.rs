@@ -29,15 +29,23 @@ pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) ->
 /// The version of this program, as `<boot>` records it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// `<boot>`: the organism starts, under this version of the program.
-pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> Body {
+/// `<boot>`: the organism starts, under this version of the program, whose file has this hash.
+pub fn boot(
+    organism: &str,
+    config: Digest,
+    at: Millis,
+    listeners: &[Name],
+    program: Option<Digest>,
+) -> Body {
     let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
+    let program = program.map(|hash| hash.to_string());
     written("boot", |boot| {
         boot.attr("organism", organism)
             .attr("config", &config.to_string())
             .attr("at", &at.to_string())
             .attr("listeners", &listeners.join(" "))
             .attr("version", VERSION)
+            .attr_if("program", program.as_deref())
             .empty();
     })
 }
@@ -54,10 +62,17 @@ pub fn loss_accepted(given_up: LostRange) -> Body {
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
-/// `<erased>`: bytes were taken out of the log for good. Each record is named by its position, with the numbers of
+/// `<erased>`: someone took bytes out of the log for good. Each record is named by its position, with the numbers of
 /// the parts that went.
-pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
-    written("erased", |erased| erased_parts(erased.attr_if("reason", reason), records, documents))
+pub fn erased(
+    by: &str,
+    reason: Option<&str>,
+    records: &[(Position, Vec<usize>)],
+    documents: &[Digest],
+) -> Body {
+    written("erased", |erased| {
+        erased_parts(erased.attr("by", by).attr_if("reason", reason), records, documents);
+    })
 }
 
 /// `<erased forked="true">`: what the log lacks that this one was forked from, with the positions of this log. The

@@ -162,16 +162,21 @@ impl BodyParts {
 
     /// Writes over the erased parts of a body. Bytes in their place are covered by no hash, and could say anything.
     pub fn blank(&self, body: &mut [u8]) {
+        self.blank_as(ERASED_TEXT, body);
+    }
+
+    /// The same with another text, for parts that are left out of a copy.
+    pub fn blank_as(&self, text: &str, body: &mut [u8]) {
         if self.rest.is_erased() {
             let mut at = 0;
             for hole in self.holes() {
-                fill(body, at..hole.range().start);
+                fill(text, body, at..hole.range().start);
                 at = hole.range().end;
             }
-            fill(body, at..body.len());
+            fill(text, body, at..body.len());
         }
         for (hole, _) in self.values.iter().filter(|(_, seal)| seal.is_erased()) {
-            fill(body, hole.range());
+            fill(text, body, hole.range());
         }
     }
 }
@@ -183,12 +188,12 @@ fn between<'b>(body: &'b [u8], values: &'b [(BodyHole, PartSeal)]) -> impl Itera
     starts.zip(ends).map(|(start, end)| body.get(start..end).unwrap_or_default())
 }
 
-/// `[erased]` if it has room, then signs; all of it ASCII, so that text stays text.
-fn fill(body: &mut [u8], range: std::ops::Range<usize>) {
+/// The text if it has room, then signs; all of it ASCII, so that text stays text.
+fn fill(text: &str, body: &mut [u8], range: std::ops::Range<usize>) {
     let Some(bytes) = body.get_mut(range) else { return };
     bytes.fill(b'*');
-    if let Some(start) = bytes.get_mut(..ERASED_TEXT.len()) {
-        start.copy_from_slice(ERASED_TEXT.as_bytes());
+    if let Some(start) = bytes.get_mut(..text.len()) {
+        start.copy_from_slice(text.as_bytes());
     }
 }
 

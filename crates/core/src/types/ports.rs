@@ -89,8 +89,36 @@ pub enum ReadBack {
     Stored(Position),
     /// Nothing of the batch is stored.
     Absent,
-    /// The log can no longer be trusted: stop.
-    Broken(String),
+    /// The log takes nothing more.
+    Broken(LogStop),
+}
+
+/// Why a log takes nothing more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogStop {
+    /// What happened, in words.
+    pub words: String,
+    /// Whether the log is damaged. Otherwise it has everything that was acknowledged.
+    pub is_damaged: bool,
+}
+
+impl LogStop {
+    /// The log is damaged.
+    pub fn of_damage(words: impl Into<String>) -> LogStop {
+        LogStop { words: words.into(), is_damaged: true }
+    }
+}
+
+impl From<String> for LogStop {
+    fn from(words: String) -> LogStop {
+        LogStop { words, is_damaged: false }
+    }
+}
+
+impl From<LogFault> for LogStop {
+    fn from(fault: LogFault) -> LogStop {
+        LogStop { words: fault.to_string(), is_damaged: fault.is_damage() }
+    }
 }
 
 /// The only writer of a log. It lives on its own thread, and every call blocks.
@@ -99,6 +127,11 @@ pub trait LogWriter: Send {
     fn commit(&mut self, batch: &LogBatch) -> Commit;
     /// After `Commit::Unknown`: reopens the log and checks whether the batch is stored.
     fn read_back(&mut self, batch: &LogBatch) -> ReadBack;
+    /// Why the log is not in its place any more: another program deleted, moved or replaced it. `None` if it is
+    /// there, or if that cannot be known.
+    fn displacement(&mut self) -> Option<String> {
+        None
+    }
     /// Whether a commit may wait for another machine. If so, only the writer's own thread commits.
     fn is_far(&self) -> bool {
         false
@@ -209,6 +242,23 @@ pub enum LogFault {
         /// The error text.
         why: String,
     },
+}
+
+impl LogFault {
+    /// Whether the log itself is not what it has to be. Any other fault may pass.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            LogFault::Foreign { .. }
+            | LogFault::Newer { .. }
+            | LogFault::Apart { .. }
+            | LogFault::Lost { .. }
+            | LogFault::Damaged { .. } => true,
+            LogFault::NothingLost { .. }
+            | LogFault::InUse { .. }
+            | LogFault::Elsewhere { .. }
+            | LogFault::Io { .. } => false,
+        }
+    }
 }
 
 fn at(position: Position) -> String {

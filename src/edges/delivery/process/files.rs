@@ -22,6 +22,8 @@ use systole_core::types::ports::ProgramFile;
 
 /// A larger file is listed without its hash.
 const MOST_BYTES: u64 = 256 << 20;
+/// The file of this program is not hashed if it is larger: it is a debug build.
+const OWN_MOST_BYTES: u64 = 128 << 20;
 /// Files whose hash is remembered.
 const KNOWN: usize = 256;
 /// Bytes that are read at once.
@@ -57,6 +59,14 @@ fn found(place: &Workplace) -> Vec<ProgramFile> {
         }
     }
     files
+}
+
+/// The hash of the file of this program. A file that is larger than a released one has none, because it would be hashed
+/// at every start.
+pub fn own_hash() -> Option<Digest> {
+    let itself = std::env::current_exe().ok()?;
+    let is_small = itself.metadata().is_ok_and(|found| found.len() <= OWN_MOST_BYTES);
+    is_small.then(|| hash_of(&itself)).flatten().flatten()
 }
 
 /// The hash of a file, if it can be read. `None` if there is no ordinary file.

@@ -25,6 +25,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use commands::{CommandSandbox, ReadyCommand};
+pub use files::own_hash;
 pub use output::output_of;
 pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};

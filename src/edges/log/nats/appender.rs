@@ -119,14 +119,14 @@ impl LogWriter for NatsAppender {
                         self.doubt = None;
                         ReadBack::Stored(position)
                     }
-                    Err(fault) => ReadBack::Broken(fault.to_string()),
+                    Err(fault) => ReadBack::Broken(fault.into()),
                 };
             }
-            ReadBack::Broken(words) => return ReadBack::Broken(words),
+            ReadBack::Broken(stop) => return ReadBack::Broken(stop),
         }
         // The copy is whole again, and may lack what the stream holds.
         if let Err(words) = self.runtime.block_on(self.bundle_writer.catch_up()) {
-            return ReadBack::Broken(words);
+            return ReadBack::Broken(words.into());
         }
         let tail = &self.bundle_writer.follower.tail;
         match &self.doubt {

@@ -1,20 +1,28 @@
-//! The mark that a log is open. It is in the file itself while an organism runs. So a copy of the file alone, or a
-//! log that was not closed, can be distinguished from one that was closed.
+//! The marks that a log is open, and by which opening. They are in the file itself while an organism runs. So a copy
+//! of the file alone, or a log that was not closed, can be distinguished from one that was closed, and an organism
+//! notices another file in the place of its log.
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::fault;
 use super::layout::{LogFileKind, connect_writing};
+use super::{fault, io_fault};
+use crate::edges::clock::random_bytes;
 use systole_core::types::ports::LogFault;
 
-/// Marks a log as open, in the file itself and not only in the write-ahead log. Only the holder of the lock may call
-/// this.
-pub(super) fn begin(path: &Path) -> Result<(), LogFault> {
+/// The mark with the number of the opening.
+const OPENING: &str = "opening";
+
+/// Marks a log as open, in the file itself and not only in the write-ahead log, and numbers this opening. Only the
+/// holder of the lock may call this.
+pub(super) fn begin(path: &Path) -> Result<i64, LogFault> {
+    let drawn = random_bytes::<8>().map_err(|e| io_fault(path, &e))?;
+    let opening = i64::from_be_bytes(drawn);
     let mark = |checkpoint: &str| -> rusqlite::Result<()> {
         let connection = connect_writing(path, LogFileKind::Log)?;
-        set(&connection, true)?;
+        set(&connection, "open", 1)?;
+        set(&connection, OPENING, opening)?;
         connection.query_row(checkpoint, [], |_| Ok(()))?;
         connection.close().map_err(|(_, e)| e)
     };
@@ -22,12 +30,19 @@ pub(super) fn begin(path: &Path) -> Result<(), LogFault> {
     let marked = mark("PRAGMA wal_checkpoint(PASSIVE)");
     // After a failed sync the mark must not stay there: what is read back from memory need not be on the disk.
     let marked = marked.or_else(|_| mark("PRAGMA wal_checkpoint(TRUNCATE)"));
-    marked.map_err(|e| fault(path, None, &e))
+    marked.map(|()| opening).map_err(|e| fault(path, None, &e))
 }
 
-/// Marks the log as closed. The checkpoint of closing brings the mark into the file.
+/// Marks the log as closed, and takes out the number of its opening: a backup is made of an open log. The checkpoint of closing brings the mark into the file.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<()> {
-    set(connection, false)
+    set(connection, "open", 0)?;
+    connection.execute("DELETE FROM mark WHERE name = ?1", [OPENING]).map(drop)
+}
+
+/// The random number of the opening that has the log; `None` if it was closed.
+pub(super) fn opening(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT value FROM mark WHERE name = ?1";
+    connection.query_row(sql, [OPENING], |row| row.get(0)).optional()
 }
 
 /// Whether it was closed when it was last used.
@@ -37,7 +52,7 @@ pub(super) fn was_closed(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(open != Some(1))
 }
 
-fn set(connection: &Connection, is_open: bool) -> rusqlite::Result<()> {
-    let sql = "INSERT OR REPLACE INTO mark (name, value) VALUES ('open', ?1)";
-    connection.execute(sql, [is_open]).map(drop)
+fn set(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO mark (name, value) VALUES (?1, ?2)";
+    connection.execute(sql, params![name, value]).map(drop)
 }

@@ -19,6 +19,8 @@ pub struct LogCondition {
     pub lost: Option<LogFault>,
     /// What is wrong with its tip, in words.
     pub tip: Option<String>,
+    /// Whether no tip says where it ended, so that it may have lost its last records.
+    pub is_end_unknown: bool,
     /// The evidence that it was not closed, in words.
     pub unclosed: Option<String>,
 }
@@ -26,7 +28,7 @@ pub struct LogCondition {
 /// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
 pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
     let path = canonical(path)?;
-    let mut condition = LogCondition { lost: None, tip: None, unclosed: None };
+    let mut condition = LogCondition { lost: None, tip: None, is_end_unknown: false, unclosed: None };
     if look(&path)? == LogFileKind::Copy {
         return Ok(condition);
     }
@@ -47,6 +49,7 @@ pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
     let log = path.display().to_string();
     let gone = missing(Some(&connection), &path, end, found, wal)?;
     condition.lost = gone.map(|gone| gone.fault(&path, LogFileKind::Log));
+    condition.is_end_unknown = matches!(found, Found::Nothing | Found::Corrupt);
     if is_running || migrate::number(&connection).map_err(ill)? < migrate::WITH_TIP {
         return Ok(condition);
     }

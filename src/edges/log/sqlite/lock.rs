@@ -5,8 +5,9 @@
 //! program; so a lock whose signer is gone is waited for. The file is never removed: a lock on a removed
 //! file would keep no one out.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,6 +84,13 @@ impl Lock {
             Err(LogFault::InUse { .. }) => Ok(true),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Whether the lock still keeps others out: its file was not removed.
+    pub(super) fn is_in_place(&self) -> bool {
+        let id = |found: Metadata| (found.dev(), found.ino());
+        let (ours, there) = (self.file.metadata().map(id), std::fs::metadata(&self.path).map(id));
+        ours.ok() == there.ok()
     }
 
     /// Writes the process id of the holder.

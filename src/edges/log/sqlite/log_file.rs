@@ -70,6 +70,11 @@ pub(super) fn look_for(path: &Path, wanted: LogFileKind) -> Result<(), LogFault>
 
 /// Looks at the first bytes of a file: is it a log of ours, in a known format?
 pub(super) fn look(path: &Path) -> Result<LogFileKind, LogFault> {
+    kind_and_format(path).map(|(kind, _)| kind)
+}
+
+/// The same, with the format number in the file. A newer number may be only in the write-ahead log.
+pub(super) fn kind_and_format(path: &Path) -> Result<(LogFileKind, u32), LogFault> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     read.map_err(|e| io_fault(path, &e))?;
@@ -94,7 +99,7 @@ pub(super) fn look(path: &Path) -> Result<LogFileKind, LogFault> {
         found if found > FORMAT => {
             Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT })
         }
-        _ => Ok(kind),
+        _ => Ok((kind, format)),
     }
 }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::copy::{self, LastBundle};
 use super::layout::{LogFileKind, create};
 use super::lock::Lock;
-use super::log_file::{canonical, exists, look, look_for, manner};
+use super::log_file::{canonical, exists, kind_and_format, look, look_for, manner};
+use super::loss::Judged;
 use super::pool::{Manner, Pool, connect};
 use super::read::SqliteReader;
 use super::secret::LogSecret;
@@ -18,6 +19,7 @@ use super::tip::Tip;
 use super::write::SqliteAppender;
 use super::{closing, fault, loss, migrate, wal};
 use systole_core::types::ports::{LogFault, LostRange};
+use systole_core::types::record::FORMAT;
 
 /// A log, open for its one writer.
 pub struct OpenSqliteLog {
@@ -33,76 +35,115 @@ pub struct OpenSqliteLog {
 
 /// Opens a log for writing, and makes it if there is none.
 pub fn open(path: &Path) -> Result<OpenSqliteLog, LogFault> {
-    opened(path, LogFileKind::Log, None)
+    HeldLog::of(path, LogFileKind::Log, None)?.open()
 }
 
 /// Opens the copy of a log that is stored elsewhere, and makes it if there is none.
 pub fn open_copy(path: &Path) -> Result<OpenSqliteLog, LogFault> {
-    opened(path, LogFileKind::Copy, None)
+    HeldLog::of(path, LogFileKind::Copy, None)?.open()
 }
 
-/// Opens a log for writing that continues without the given-up positions. Exactly those must be missing.
-pub fn open_without(path: &Path, given_up: LostRange) -> Result<OpenSqliteLog, LogFault> {
-    opened(path, LogFileKind::Log, Some(given_up))
+/// Takes a log for its one writer, and leaves it as it is until it is opened. With given-up positions it continues
+/// without them, and exactly those must be missing.
+pub fn hold(path: &Path, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
+    HeldLog::of(path, LogFileKind::Log, given_up)
 }
 
-fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result<OpenSqliteLog, LogFault> {
-    let path = canonical(path)?;
-    let judged = || {
-        if exists(&path)? {
-            look_for(&path, kind)?;
+/// A log that no other process can open for writing, and in which nothing was changed yet.
+pub struct HeldLog {
+    pool: Arc<Pool>,
+    kind: LogFileKind,
+    given_up: Option<LostRange>,
+    lock: Lock,
+    found: Judged,
+    is_older: bool,
+}
+
+impl HeldLog {
+    fn of(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
+        let path = canonical(path)?;
+        let judged = || {
+            if exists(&path)? {
+                look_for(&path, kind)?;
+            }
+            loss::judge(&path, kind)?.accepted(&path, kind, given_up)
+        };
+        let was_there = exists(&path)?;
+        // If a lock file exists, the lock is taken first, and the file is not yet written to. Writes of a running
+        // organism must not look like damage.
+        let early = Lock::if_there(&path)?;
+        let mut found = judged()?;
+        let lock = match early {
+            Some(lock) => lock.sign()?,
+            None => Lock::make(&path)?.sign()?,
+        };
+        // Another process may have made the log, run and ended since the first look.
+        if !was_there && exists(&path)? {
+            found = judged()?;
         }
-        loss::judge(&path, kind)?.accepted(&path, kind, given_up)
-    };
-    let was_there = exists(&path)?;
-    // If a lock file exists, the lock is taken first, and the file is not yet written to. Writes of a running
-    // organism must not look like damage.
-    let early = Lock::if_there(&path)?;
-    let mut found = judged()?;
-    let lock = match early {
-        Some(lock) => lock.sign()?,
-        None => Lock::make(&path)?.sign()?,
-    };
-    // Another process may have made the log, run and ended since the first look.
-    if !was_there && exists(&path)? {
-        found = judged()?;
+        let is_older = exists(&path)? && kind_and_format(&path)?.1 < FORMAT;
+        let pool = Arc::new(Pool::new(path, Manner::Live));
+        Ok(HeldLog { pool, kind, given_up, lock, found, is_older })
     }
-    let mut notes = Vec::new();
-    if given_up.is_some() {
-        let kept = wal::set_aside(&path)?;
-        notes.extend(kept.map(|kept| format!("what the file -wal held is kept as {}", kept.display())));
+
+    /// Whether opening converts it to a newer format, which older versions of this program cannot read.
+    pub fn is_older(&self) -> bool {
+        self.is_older
     }
-    if !exists(&path)? {
-        create(&path, kind)?;
+
+    /// The reading side, which stays valid when the log is opened.
+    pub fn reader(&self) -> SqliteReader {
+        SqliteReader::new(Arc::clone(&self.pool))
     }
-    let tip = match (kind, given_up) {
-        (LogFileKind::Copy, _) => None,
-        (LogFileKind::Log, Some(_)) => Some(Tip::replacing(&path)),
-        // This comes before the log gets a format whose logs have a tip.
-        (LogFileKind::Log, None) => Some(Tip::of(&path, found.tip, found.end)?),
-    };
-    let had_tip = migrate::forward(&path, kind)? >= migrate::WITH_TIP;
-    let without_tip = kind == LogFileKind::Log && had_tip && found.is_untold();
-    notes.extend(found.note(&path).filter(|_| kind == LogFileKind::Log && had_tip));
-    // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
-    let secret = match given_up.is_some() || without_tip {
-        true => LogSecret::anew(&path)?,
-        false => LogSecret::of(&path)?,
-    };
-    if kind == LogFileKind::Log {
-        closing::begin(&path)?;
+
+    /// Opens it for writing.
+    pub fn open(self) -> Result<OpenSqliteLog, LogFault> {
+        let HeldLog { pool, kind, given_up, lock, found, .. } = self;
+        let path = &pool.path;
+        let mut notes = Vec::new();
+        if given_up.is_some() {
+            let kept = wal::set_aside(path)?;
+            notes.extend(kept.map(|kept| format!("what the file -wal held is kept as {}", kept.display())));
+        }
+        if !exists(path)? {
+            create(path, kind)?;
+        }
+        let tip = match (kind, given_up) {
+            (LogFileKind::Copy, _) => None,
+            (LogFileKind::Log, Some(_)) => Some(Tip::replacing(path)),
+            // This comes before the log gets a format whose logs have a tip.
+            (LogFileKind::Log, None) => Some(Tip::of(path, found.tip, found.end)?),
+        };
+        let format = migrate::forward(path, kind)?;
+        if kind == LogFileKind::Log && format < FORMAT {
+            notes.push(format!(
+                "{} was converted from format {format} to format {FORMAT}, which older versions of systole cannot read",
+                path.display()
+            ));
+        }
+        let had_tip = format >= migrate::WITH_TIP;
+        let without_tip = kind == LogFileKind::Log && had_tip && found.is_untold();
+        notes.extend(found.note(path).filter(|_| kind == LogFileKind::Log && had_tip));
+        // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
+        let secret = match given_up.is_some() || without_tip {
+            true => LogSecret::anew(path)?,
+            false => LogSecret::of(path)?,
+        };
+        let opening = (kind == LogFileKind::Log).then(|| closing::begin(path)).transpose()?;
+        let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
+        // Half of what was lost may have been copied into the file.
+        notes.extend(writer.heal(given_up.is_some() || without_tip)?);
+        if writer.is_unfinished()? {
+            notes.push(match writer.rewrite() {
+                Ok(()) => "an erasure was finished: the file was written anew".to_owned(),
+                Err(fault) => format!("an erasure is not finished: {fault}"),
+            });
+        }
+        if let Some(opening) = opening {
+            writer.watch(opening)?;
+        }
+        Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
     }
-    let pool = Arc::new(Pool::new(path, Manner::Live));
-    let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
-    // Half of what was lost may have been copied into the file.
-    notes.extend(writer.heal(given_up.is_some() || without_tip)?);
-    if writer.is_unfinished()? {
-        notes.push(match writer.rewrite() {
-            Ok(()) => "an erasure was finished: the file was written anew".to_owned(),
-            Err(fault) => format!("an erasure is not finished: {fault}"),
-        });
-    }
-    Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
 }
 
 /// Opens a log to read it, whether an organism runs on it or not.

@@ -74,15 +74,20 @@ pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
     if matches!(found, Wal::Nothing | Wal::Empty) {
         return Ok(None);
     }
-    let kept = (1..=1_000).map(|n| beside(log, &format!("-wal.lost-{n}"))).find(|kept| !kept.exists());
-    let Some(kept) = kept else {
-        let why = "a thousand files of lost commits are beside it already; move them away".to_owned();
-        return Err(LogFault::Io { path: path.display().to_string(), why });
-    };
+    let kept = free_name(log)?;
     let copied = std::fs::copy(&path, &kept).and_then(|_| File::open(&kept)?.sync_all());
     copied.map_err(|e| io_fault(&kept, &e))?;
     if found == Wal::Corrupt {
         std::fs::remove_file(&path).map_err(|e| io_fault(&path, &e))?;
     }
     Ok(Some(kept))
+}
+
+/// The first name for lost commits that no file has.
+pub(super) fn free_name(log: &Path) -> Result<PathBuf, LogFault> {
+    let free = (1..=1_000).map(|n| beside(log, &format!("-wal.lost-{n}"))).find(|kept| !kept.exists());
+    free.ok_or_else(|| LogFault::Io {
+        path: beside(log, ENDING).display().to_string(),
+        why: "a thousand files of lost commits are beside it already; move them away".to_owned(),
+    })
 }

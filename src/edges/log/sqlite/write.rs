@@ -12,6 +12,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params
 
 use super::column::sealed;
 use super::documents;
+use super::file_watch::{Displacement, FileWatch};
 use super::known::Known;
 use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
@@ -26,7 +27,7 @@ use systole_core::types::body_parts::BodyParts;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{
-    Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack,
+    Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogStop, LogWriter, Position, ReadBack,
 };
 use systole_core::types::record::Record;
 
@@ -46,7 +47,11 @@ pub struct SqliteAppender {
     /// The tip file next to the log; a copy has none.
     tip: Option<Tip>,
     alarms: LogAlarms,
-    _lock: Arc<Lock>,
+    /// Looks whether the file is still in its place. A copy can be made again, so nothing looks.
+    watch: Option<FileWatch>,
+    /// What became of the file, if this writer has it no more. Nothing is written to it then, not even at the end.
+    lost: Option<Displacement>,
+    lock: Arc<Lock>,
 }
 
 /// Why a batch is not stored.
@@ -80,8 +85,16 @@ impl SqliteAppender {
             prepared: None,
             tip,
             alarms,
-            _lock: lock,
+            watch: None,
+            lost: None,
+            lock,
         })
+    }
+
+    /// Begins to watch the file, by the number of this opening.
+    pub(super) fn watch(&mut self, opening: i64) -> Result<(), LogFault> {
+        self.watch = Some(FileWatch::of(&self.pool.path, opening)?);
+        Ok(())
     }
 }
 
@@ -90,15 +103,23 @@ impl Drop for SqliteAppender {
         // A log that is closed in order is one file again: closing its last connection copies the write-ahead log
         // into it. If that fails, the next opening does it, so an error here is harmless.
         self.pool.close_idle();
-        if let Some(connection) = self.connection.take() {
-            // Those who read a closed log then need not look at its last records; the next writer does it otherwise.
-            let _completed = places::complete(&connection);
-            if self.kind == LogFileKind::Log {
-                let _marked = closing::end(&connection);
+        let connection = self.connection.take();
+        if let Some(lost) = &self.lost {
+            drop(connection);
+            if let (Displacement::Replaced, Some(watch)) = (lost, &self.watch) {
+                // If that fails, the next opening finds that it does not fit.
+                let _kept = watch.set_wal_aside();
             }
-            let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
-            let _closed = connection.close();
+            return;
         }
+        let Some(connection) = connection else { return };
+        // Those who read a closed log then need not look at its last records; the next writer does it otherwise.
+        let _completed = places::complete(&connection);
+        if self.kind == LogFileKind::Log {
+            let _marked = closing::end(&connection);
+        }
+        let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        let _closed = connection.close();
     }
 }
 
@@ -127,8 +148,19 @@ impl LogWriter for SqliteAppender {
         drop(self.connection.take());
         match self.look_again(batch) {
             Ok(found) => found,
-            Err(fault) => ReadBack::Broken(fault.to_string()),
+            Err(fault) => ReadBack::Broken(fault.into()),
         }
+    }
+
+    fn displacement(&mut self) -> Option<String> {
+        if self.lost.is_none() {
+            match self.watch.as_mut()?.look(&self.lock)? {
+                // The file can still be closed as always, which completes it.
+                wal @ Displacement::WithoutWal => return Some(wal.words(&self.pool.path)),
+                other => self.lost = Some(other),
+            }
+        }
+        self.lost.as_ref().map(|lost| lost.words(&self.pool.path))
     }
 }
 
@@ -146,9 +178,23 @@ impl SqliteAppender {
             }
             Err(failure) => {
                 self.known.forget();
-                Err(settle(connection, failure))
+                let ended = settle(connection, failure);
+                Err(self.of_another_writer(ended))
             }
         }
+    }
+
+    /// A broken rule of the log has another reason if there are records after the last one: another process writes.
+    fn of_another_writer(&mut self, ended: Commit) -> Commit {
+        let (Commit::Conflict(_), Some(connection)) = (&ended, &self.connection) else { return ended };
+        let sql = "SELECT coalesce(max(pos), 0) FROM record";
+        let last: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap_or_default();
+        if last.unsigned_abs() <= self.known.last.0 {
+            return ended;
+        }
+        let words = Displacement::Shared.words(&self.pool.path);
+        self.lost = Some(Displacement::Shared);
+        Commit::Conflict(words)
     }
 
     /// Keeps the prepared batch; in a copy together with the bundle that it came from.
@@ -159,6 +205,10 @@ impl SqliteAppender {
         let kept = bundle.map_or(Ok(()), |bundle| copy::set(connection, bundle));
         match kept.and_then(|()| connection.prepare_cached("COMMIT")?.execute([])) {
             Ok(_) => {
+                // If the file was deleted or replaced, this batch is not in the log.
+                if let Some(words) = self.displacement() {
+                    return Commit::Conflict(words);
+                }
                 self.known.last = last;
                 self.tell_tip(last, head);
                 Commit::Committed(last)
@@ -272,6 +322,9 @@ impl SqliteAppender {
     /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
     fn look_again(&mut self, batch: &LogBatch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
+        if let Some(words) = self.displacement() {
+            return Ok(ReadBack::Broken(words.into()));
+        }
         let (connection, last) = reopened(&path, self.kind)?;
         let count = batch.records.len() as u64;
         verify::tail(&connection, &path, last, TAIL + count)?;
@@ -279,12 +332,12 @@ impl SqliteAppender {
         let found = match stored_at_the_end(&connection, last, batch).map_err(ill)? {
             Some(true) => ReadBack::Stored(last),
             Some(false) => ReadBack::Absent,
-            None => return Ok(ReadBack::Broken("a part of the last batch is stored".into())),
+            None => return Ok(ReadBack::Broken(LogStop::of_damage("a part of the last batch is stored"))),
         };
         if let ReadBack::Stored(_) = found
             && let Some(words) = still_not_durable(&connection).map_err(ill)?
         {
-            return Ok(ReadBack::Broken(words));
+            return Ok(ReadBack::Broken(words.into()));
         }
         self.known.last = last;
         self.connection = Some(connection);

@@ -53,8 +53,8 @@ impl World {
         self.hands_over();
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return };
-        if let Some(words) = life.engine.broken() {
-            let words = words.to_owned();
+        if let Some(stop) = life.engine.broken() {
+            let words = stop.words.clone();
             if self.weather.is_calm() {
                 self.find("broken", words);
             }
@@ -136,7 +136,7 @@ impl World {
                     self.find("breach", words.clone());
                 }
                 self.count("broken logs");
-                self.input(PumpInput::Written(WriteReport::Broken(words)));
+                self.input(PumpInput::Written(WriteReport::Broken(words.into())));
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::types::codes::Code;
 use crate::types::flow::Ticket;
 use crate::types::ids::ThreadId;
 use crate::types::limits;
-use crate::types::ports::{LogBatch, Position, PumpStep, StoredDocument};
+use crate::types::ports::{LogBatch, LogStop, Position, PumpStep, StoredDocument};
 use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
@@ -85,8 +85,8 @@ pub enum WriteReport {
     Committed(Position),
     /// The batch cannot be written now; the writer will try again.
     Stalled(String),
-    /// The log can no longer be trusted.
-    Broken(String),
+    /// The log takes nothing more.
+    Broken(LogStop),
 }
 
 impl Engine {
@@ -150,7 +150,7 @@ impl Engine {
         match written {
             WriteReport::Committed(last) => self.committed(last),
             WriteReport::Stalled(words) => self.stall(words),
-            WriteReport::Broken(words) => self.broken = Some(words),
+            WriteReport::Broken(stop) => self.broken = Some(stop),
         }
     }
 

@@ -92,7 +92,7 @@ impl Engine {
                 self.found(answered);
             }
             // The inputs it was working on would be waited for forever. The next start knows what is owed.
-            PumpInput::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str())),
+            PumpInput::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str()).into()),
             PumpInput::Stop => self.stopping = true,
             PumpInput::Farewell => {
                 for telling in self.state.buckets.rest() {

@@ -27,10 +27,10 @@ use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{Timers, Wheel};
 use crate::types::fast_maps::FastSet;
-use crate::types::ids::{CallPath, ThreadId};
+use crate::types::ids::{CallPath, Digest, ThreadId};
 use crate::types::ports::{
-    Carrier, Clock, Leases, LogBatch, LostRange, Position, PumpStep, Seeds, StepObserver, StoredDocument,
-    TokenMaker, WaitingSenders,
+    Carrier, Clock, Leases, LogBatch, LogStop, LostRange, Position, PumpStep, Seeds, StepObserver,
+    StoredDocument, TokenMaker, WaitingSenders,
 };
 use crate::types::record::Record;
 use crate::types::time::Millis;
@@ -103,9 +103,11 @@ pub struct Engine {
     only: Option<HashSet<(ThreadId, CallPath)>>,
     /// Whether the last record was made: nothing is decided after it.
     ended: bool,
-    broken: Option<String>,
+    broken: Option<LogStop>,
     /// Positions that the log continues without, until that is recorded in `sys`.
     given_up: Option<LostRange>,
+    /// SHA-256 of the program's own file, if it is known.
+    program: Option<Digest>,
 }
 
 impl Engine {
@@ -146,6 +148,7 @@ impl Engine {
             ended: false,
             broken: None,
             given_up: None,
+            program: None,
         };
         engine.dirty.extend(engine.state.threads.keys().cloned());
         engine
@@ -170,6 +173,11 @@ impl Engine {
         Engine { given_up, was_drained, unannounced: was_drained, ..self }
     }
 
+    /// The same engine, which records the hash of the program's own file at its start.
+    pub fn of_program(self, program: Option<Digest>) -> Engine {
+        Engine { program, ..self }
+    }
+
     /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
     pub fn boot(&mut self) {
         let current = self.state.book.current().cloned();
@@ -184,7 +192,8 @@ impl Engine {
         if let Some(given_up) = self.given_up.take() {
             self.happened(EventKind::GaveUp(given_up));
         }
-        self.happened(EventKind::Booted { listeners });
+        let program = self.program;
+        self.happened(EventKind::Booted { listeners, program });
         self.await_persons();
         self.take_up_timers();
         self.take_up_running();
@@ -258,8 +267,13 @@ impl Engine {
     }
 
     /// Why the pump must stop at once; `None` if it need not.
-    pub fn broken(&self) -> Option<&str> {
-        self.broken.as_deref()
+    pub fn broken(&self) -> Option<&LogStop> {
+        self.broken.as_ref()
+    }
+
+    /// Why the newest batch cannot be written at the moment; `None` if it can.
+    pub fn stall_words(&self) -> Option<&str> {
+        self.stalled.as_deref()
     }
 
     /// The state, for reading only.

@@ -134,7 +134,7 @@ impl Real {
             told: None,
             clocked: BTreeSet::new(),
         };
-        real.happens(EventKind::Booted { listeners: Vec::new() });
+        real.happens(EventKind::Booted { listeners: Vec::new(), program: None });
         real
     }
 

@@ -1,0 +1,181 @@
+//! Whether the file of an open log is still in its place. A log that is deleted stays readable and writable for the
+//! process that has it open, and a backup that is copied over it is overwritten by the next checkpoint. Both lose what
+//! is acknowledged afterwards, so each commit looks, and an idle writer looks each second.
+//!
+//! A path goes in; what happened to its file comes out. Only the write-ahead log is ever moved.
+
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::layout::beside;
+use super::lock::Lock;
+use super::pool::{Manner, connect};
+use super::{closing, fault, io_fault, wal};
+use systole_core::types::ports::LogFault;
+
+/// The file of an open log, as it was last seen.
+pub(super) struct FileWatch {
+    path: PathBuf,
+    log: FileState,
+    wal: FileId,
+    /// The number of this opening.
+    opening: i64,
+    in_file: FileContent,
+}
+
+/// What the file itself says, without its write-ahead log.
+#[derive(Clone, Copy)]
+struct FileContent {
+    /// The number of an opening. Until the first checkpoint it may be missing, or an earlier one.
+    opening: Option<i64>,
+    /// The last position.
+    last: i64,
+}
+
+/// What became of the file.
+pub(super) enum Displacement {
+    /// No file has its name.
+    Gone,
+    /// Another file has its name, or other bytes were written into it.
+    Replaced,
+    /// Another process opened it for writing, after the file of the lock was removed.
+    Shared,
+    /// Only its write-ahead log is not the one that was opened.
+    WithoutWal,
+}
+
+impl Displacement {
+    /// What happened, in words, with the fix.
+    pub(super) fn words(&self, log: &Path) -> String {
+        let log = log.display();
+        match self {
+            Displacement::Gone => format!(
+                "{log} is gone: it was deleted or moved while it was in use, so nothing more is taken; put it back \
+                 with the files beside it, or restore a backup"
+            ),
+            Displacement::Replaced => format!(
+                "{log} was replaced while it was in use, so nothing more is taken; the file there now is left as it is, \
+                 and the last commits are kept in a file {log}-wal.lost-N"
+            ),
+            Displacement::Shared => format!(
+                "another process writes {log}, which only one may: this one ends, and nothing acknowledged is lost; \
+                 stop the other one too, and never remove {log}.lock"
+            ),
+            Displacement::WithoutWal => format!(
+                "{log}-wal was deleted or replaced while it was in use, so nothing more is taken; everything \
+                 acknowledged is written into {log} now"
+            ),
+        }
+    }
+}
+
+/// A file by its place on its disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    number: u64,
+}
+
+/// What changes when a file is written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    id: FileId,
+    size: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileId {
+    fn of(found: &Metadata) -> FileId {
+        FileId { device: found.dev(), number: found.ino() }
+    }
+}
+
+impl FileState {
+    fn of(found: &Metadata) -> FileState {
+        FileState {
+            id: FileId::of(found),
+            size: found.size(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+impl FileWatch {
+    /// Begins to watch a log that is open, by the number of its opening.
+    pub(super) fn of(path: &Path, opening: i64) -> Result<FileWatch, LogFault> {
+        let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
+        // SQLite has made it: the log is open.
+        let wal = beside(path, wal::ENDING);
+        let wal = fs::metadata(&wal).map_err(|e| io_fault(&wal, &e))?;
+        Ok(FileWatch {
+            path: path.to_owned(),
+            log: FileState::of(&log),
+            wal: FileId::of(&wal),
+            opening,
+            in_file: FileContent::of(path)?,
+        })
+    }
+
+    /// What became of the file since it was opened; `None` if it is in its place. No writer may be in the middle of a
+    /// commit.
+    pub(super) fn look(&mut self, lock: &Lock) -> Option<Displacement> {
+        let now = match fs::metadata(&self.path) {
+            Ok(found) => FileState::of(&found),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Some(Displacement::Gone),
+            // That the path cannot be looked at says nothing about the file.
+            Err(_) => return None,
+        };
+        if now.id != self.log.id {
+            return Some(Displacement::Replaced);
+        }
+        if now != self.log {
+            // A checkpoint of our own, or bytes of another program.
+            match FileContent::of(&self.path) {
+                Ok(found) if self.can_follow(found) => self.in_file = found,
+                _ if lock.is_in_place() => return Some(Displacement::Replaced),
+                _ => return Some(Displacement::Shared),
+            }
+            self.log = now;
+        }
+        let is_other = match fs::metadata(beside(&self.path, wal::ENDING)) {
+            Ok(found) => self.wal != FileId::of(&found),
+            Err(e) => e.kind() == ErrorKind::NotFound,
+        };
+        is_other.then_some(Displacement::WithoutWal)
+    }
+
+    /// Whether a checkpoint of this opening can have written that: it takes no record out of the file.
+    fn can_follow(&self, found: FileContent) -> bool {
+        let is_ours = found.opening == Some(self.opening) || found.opening == self.in_file.opening;
+        is_ours && found.last >= self.in_file.last
+    }
+
+    /// Keeps the write-ahead log of a replaced file under another name: SQLite would apply it to the new file. The log
+    /// must be closed.
+    pub(super) fn set_wal_aside(&self) -> Result<(), LogFault> {
+        let wal = beside(&self.path, wal::ENDING);
+        if !fs::metadata(&wal).is_ok_and(|found| self.wal == FileId::of(&found)) {
+            return Ok(());
+        }
+        let kept = wal::free_name(&self.path)?;
+        fs::rename(&wal, &kept).map_err(|e| io_fault(&wal, &e))?;
+        // Its index is made again from what is there.
+        let _left = fs::remove_file(beside(&self.path, "-shm"));
+        Ok(())
+    }
+}
+
+impl FileContent {
+    fn of(path: &Path) -> Result<FileContent, LogFault> {
+        let reading = connect(path, Manner::Alone)?;
+        let opening = closing::opening(&reading.connection);
+        let last = "SELECT coalesce(max(pos), 0) FROM record";
+        let last = reading.connection.query_row(last, [], |row| row.get(0));
+        let found = opening.and_then(|opening| Ok(FileContent { opening, last: last? }));
+        found.map_err(|e| fault(path, None, &e))
+    }
+}

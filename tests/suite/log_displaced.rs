@@ -1,0 +1,161 @@
+//! A log that another program deletes or replaces while it is open: nothing is acknowledged any more, and nothing is
+//! written over what is there now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use systole::edges::log::sqlite::{self, OpenSqliteLog};
+use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, LostRange, Position};
+
+use crate::http::house;
+use crate::log_records::{Author, Folder, batch, edit_at, root};
+use crate::organism::say;
+use crate::program::{Running, ask, run_file, systole};
+
+fn file(folder: &Folder, ending: &str) -> PathBuf {
+    folder.path().join(format!("organism.db{ending}"))
+}
+
+/// Commits this many records, one by one.
+fn write(opened: &mut OpenSqliteLog, author: &mut Author, records: u64) {
+    for n in 0..records {
+        let committed = opened.writer.commit(&batch([author.note(&root(n % 2), 900)]));
+        assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
+    }
+}
+
+/// The words with which a commit is refused, and with which every later look answers.
+fn refused(opened: &mut OpenSqliteLog, author: &mut Author) -> String {
+    let committed = opened.writer.commit(&batch([author.note(&root(1), 900)]));
+    let Commit::Conflict(words) = committed else { panic!("{committed:?}") };
+    assert_eq!(opened.writer.displacement(), Some(words.clone()));
+    words
+}
+
+/// A log of nine records that are acknowledged, and a backup of the first five.
+fn with_backup() -> (Folder, OpenSqliteLog, Author, PathBuf) {
+    let folder = Folder::new();
+    let (mut opened, mut author) = (sqlite::open(&folder.log()).unwrap(), Author::default());
+    write(&mut opened, &mut author, 5);
+    let backup = folder.path().join("backup.db");
+    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name(), Ok(true));
+    write(&mut opened, &mut author, 4);
+    (folder, opened, author, backup)
+}
+
+#[test]
+fn c15_nothing_is_acknowledged_once_the_log_is_gone() {
+    let (folder, mut opened, mut author, _) = with_backup();
+    let aside = folder.path().join("aside.db");
+    fs::rename(folder.log(), &aside).unwrap();
+    let words = refused(&mut opened, &mut author);
+    assert!(words.contains("organism.db is gone"), "{words}");
+    drop(opened);
+    fs::rename(&aside, folder.log()).unwrap();
+    // The batch that was refused may be there, and all that was acknowledged is.
+    let opened = sqlite::open(&folder.log()).unwrap();
+    assert!(opened.reader.last().unwrap() >= Position(9));
+    drop(opened);
+    assert!(sqlite::verify_all(&folder.log()).is_ok());
+}
+
+#[test]
+fn c15_a_backup_in_the_place_of_an_open_log_is_noticed_and_left_as_it_is() {
+    let copied_over: fn(&Path, &Path) = |from, to| fs::write(to, fs::read(from).unwrap()).unwrap();
+    // As `cp` alone makes it, while the log is open: it has the number of this opening, and fewer records.
+    let (folder, mut opened, mut author, _) = with_backup();
+    edit_at(&folder.log(), "PRAGMA wal_checkpoint(TRUNCATE)");
+    let bare = fs::read(folder.log()).unwrap();
+    write(&mut opened, &mut author, 1);
+    edit_at(&folder.log(), "PRAGMA wal_checkpoint(TRUNCATE)");
+    write(&mut opened, &mut author, 1);
+    fs::write(folder.log(), &bare).unwrap();
+    assert!(refused(&mut opened, &mut author).contains("was replaced"));
+    drop(opened);
+    assert!(fs::read(folder.log()).unwrap() == bare);
+    let renamed: fn(&Path, &Path) = |from, to| fs::rename(from, to).unwrap();
+    for replace in [copied_over, renamed] {
+        let (folder, mut opened, mut author, backup) = with_backup();
+        let bytes = fs::read(&backup).unwrap();
+        replace(&backup, &folder.log());
+        let words = refused(&mut opened, &mut author);
+        assert!(words.contains("was replaced while it was in use"), "{words}");
+        drop(opened);
+        assert_eq!(fs::read(folder.log()).unwrap(), bytes, "the backup");
+        assert!(file(&folder, "-wal.lost-1").exists() && !file(&folder, "-wal").exists());
+        match sqlite::open(&folder.log()).err() {
+            Some(LogFault::Lost { gone, .. }) => {
+                assert_eq!(gone, LostRange { first: Position(6), last: Position(9) });
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn c15_a_log_without_its_write_ahead_log_is_completed() {
+    let (folder, mut opened, mut author, _) = with_backup();
+    fs::remove_file(file(&folder, "-wal")).unwrap();
+    let words = refused(&mut opened, &mut author);
+    assert!(words.contains("organism.db-wal was deleted"), "{words}");
+    drop(opened);
+    let opened = sqlite::open(&folder.log()).unwrap();
+    assert!(opened.reader.last().unwrap() >= Position(9) && opened.notes.is_empty(), "{:?}", opened.notes);
+}
+
+#[test]
+fn c15_checkpoints_and_readers_do_not_displace_a_log() {
+    let (folder, mut opened, mut author, _) = with_backup();
+    edit_at(&folder.log(), "PRAGMA wal_checkpoint(TRUNCATE)");
+    write(&mut opened, &mut author, 1);
+    assert!(sqlite::verify_all(&folder.log()).is_ok());
+    fs::hard_link(folder.log(), folder.path().join("link.db")).unwrap();
+    write(&mut opened, &mut author, 1);
+    assert_eq!(opened.writer.displacement(), None);
+}
+
+#[test]
+fn c15_a_second_writer_ends_the_first_and_nothing_is_damaged() {
+    for writes in [0, 2] {
+        let (folder, mut first, mut author, _) = with_backup();
+        fs::remove_file(file(&folder, ".lock")).unwrap();
+        let (mut second, mut its_author) = (sqlite::open(&folder.log()).unwrap(), author.clone());
+        write(&mut second, &mut its_author, writes);
+        let words = refused(&mut first, &mut author);
+        assert!(words.contains("another process writes"), "{words}");
+        drop(first);
+        assert!(file(&folder, "-wal").exists());
+        if writes > 0 {
+            write(&mut second, &mut its_author, 1);
+        }
+        drop(second);
+        assert!(sqlite::verify_all(&folder.log()).is_ok());
+    }
+}
+
+#[test]
+fn c15_an_organism_without_its_log_takes_nothing_more_and_ends_with_5() {
+    let folder = house();
+    let path = folder.path();
+    let mut organism = Running::organism(path);
+    let run = run_file(path);
+    let taken = ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], &say("hello"));
+    assert_eq!(taken.status, 202, "{taken:?}");
+    for ending in ["", "-wal", "-shm", ".tip"] {
+        fs::remove_file(path.join(format!("hello.db{ending}"))).unwrap();
+    }
+    organism.says("hello.db is gone");
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("restore a backup"), "{ran:?}");
+    // A log that a second organism writes is sound, and so is that end.
+    let first = Running::organism(path);
+    fs::remove_file(path.join("hello.db.lock")).unwrap();
+    let second = Running::organism(path);
+    let ran = first.end();
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("another process writes"), "{ran:?}");
+    assert_eq!(run_file(path).pid, second.pid(), "the run file is that of the second one");
+    assert_eq!(second.interrupt().code, Some(130));
+    assert_eq!(systole(path, &["verify"]).code, Some(0));
+}
