@@ -1,6 +1,7 @@
 //! `systole mcp`: the organism as an MCP server on stdin and stdout, and MCP servers as listeners.
 
 mod install;
+mod needs;
 mod pin;
 mod pipe;
 mod serve;

@@ -138,7 +138,7 @@ pub const KEYS: &[ConfigKey] = &[
         "addresses of the network that it may reach, as `host:port`, through a proxy that HTTPS_PROXY names; needs level full",
     ).of(SET),
     key("listeners.NAME.sandbox.processes", "64", "most processes at once, 1 to 4096; if there are more, all are ended").of(KeyForm::Count(1, 4096)),
-    key("listeners.NAME.sandbox.memory", "2GiB", "most memory of each process, 16MiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("16MiB", 16 << 20), most: ("1024GiB", 1 << 40) })),
+    key("listeners.NAME.sandbox.memory", "4GiB", "most memory that it and all that it starts hold together, 16MiB to 1024GiB; if they hold more, all are ended").of(KeyForm::Size(MeasureBounds { least: ("16MiB", 16 << 20), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.sandbox.output", "1GiB", "size of the largest file that it may write, 1KiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.timeout", "30s, 60s with `mcp`, or 10m with `workspace`", "the hard end of an attempt, 1ms to 1d; a command of a workspace has nine tenths of it").of(ATTEMPT),
     key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),

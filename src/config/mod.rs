@@ -38,6 +38,7 @@ mod measure;
 mod models;
 mod names;
 mod notes;
+mod organism_parts;
 mod params;
 mod party;
 mod payloads;
@@ -55,6 +56,7 @@ mod schemas;
 mod secrets;
 mod sections;
 mod settings;
+mod shared_folders;
 mod source;
 mod stretch;
 mod tools;
@@ -77,7 +79,7 @@ use diagnostics::{Diagnostics, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, ListenerSection, Schema};
+use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
 
 pub use bus::{BusKey, BusKeyFault, named_key};
@@ -307,7 +309,7 @@ fn check(
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
-    check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
+    let mut warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
     check_broker(&mut diagnostics, &declared);
     // A stored configuration signs nothing.
     let signed = lies.and(declared.proof.as_ref()).map(|proof| (proof, declared.log_kept.as_ref()));
@@ -315,6 +317,7 @@ fn check(
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);
+    thinking.warnings.append(&mut warnings);
     let is_finite = workflows::no_circle(&mut diagnostics, &declared);
     let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
     // A stored configuration was accepted before and must stay readable.
@@ -368,20 +371,22 @@ fn check(
 }
 
 /// Checks the paths of the log, of searched folders and of sandboxes, and tells each sandbox what must stay outside. A text
-/// that is in no file has none.
+/// that is in no file has none. Returns warnings.
 fn check_paths(
     diagnostics: &mut Diagnostics,
     declared: &declared::Declared,
-    (composed, prompts): (&mut compose::Composed, &[Schema]),
+    composed: &mut compose::Composed,
     file: Option<&Path>,
     directory: &Path,
-) {
-    let Some(file) = file else { return };
+) -> Vec<(usize, Diagnostic)> {
+    let Some(file) = file else { return Vec::new() };
     log_path::check(diagnostics, declared, &composed.collected, file, directory);
-    let schemas = &composed.collected.schemas;
-    folders::check(diagnostics, declared, &folders::OrganismPaths { file, directory, schemas, prompts });
-    let outside = sandbox_paths::check(diagnostics, declared, schemas, file, directory);
+    let place = organism_parts::OrganismPlace { file, directory, schemas: &composed.collected.schemas };
+    let mut warnings = folders::check(diagnostics, declared, place);
+    let (outside, of_sandboxes) = sandbox_paths::check(diagnostics, declared, place);
     outside.keep_from_all(&mut composed.listeners);
+    warnings.extend(of_sandboxes);
+    warnings
 }
 
 /// Checks that what needs a broker has one, and that a log kept there has only one.

@@ -9,7 +9,7 @@ use systole_mcp::package::InstallRequest;
 use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
 use super::party::Party;
-use super::{declared, folder, programs, sandbox_paths, yaml};
+use super::{declared, folder, organism_parts, programs, sandbox_paths, yaml};
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ids::Name;
 
@@ -42,7 +42,8 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     };
     let directory = path.parent().unwrap_or(Path::new("")).join(".");
     let directory = std::path::absolute(&directory).unwrap_or(directory);
-    let outside = sandbox_paths::check(&mut diagnostics, &declared, &[], path, &directory);
+    let place = organism_parts::OrganismPlace { file: path, directory: &directory, schemas: &[] };
+    let (outside, _warnings_of_check) = sandbox_paths::check(&mut diagnostics, &declared, place);
     let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };

@@ -6,6 +6,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+/// Programs that only choose another one, by a name under which they are started.
+const CHOOSERS: [&str; 5] = ["asdf", "mise", "proto-shim", "rustup", "volta-shim"];
+/// The name of folders that are full of such programs.
+const SHIMS: &str = "shims";
+
 /// Where a program is, and what it needs beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstalledProgram {
@@ -13,6 +18,25 @@ pub struct InstalledProgram {
     pub executable: PathBuf,
     /// Files and folders that it must be able to read, the executable included.
     pub read: Vec<PathBuf>,
+}
+
+impl InstalledProgram {
+    /// Whether it seems to be only a chooser of another program, which is in a folder of its own.
+    pub fn is_shim(&self) -> bool {
+        let Some(folder) = self.executable.parent() else { return false };
+        let own = self.executable.canonicalize().ok();
+        let is_chooser = |name: &&str| {
+            let is_named = own.as_deref().and_then(Path::file_name) == Some(OsStr::new(name));
+            is_named || is_same_file(&folder.join(name), &self.executable)
+        };
+        folder.file_name() == Some(OsStr::new(SHIMS)) || CHOOSERS.iter().any(|name| is_chooser(&name))
+    }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let number = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    number(one).is_some_and(|one| number(other) == Some(one))
 }
 
 /// Finds a program. `None` if there is none that this user may run.
@@ -78,6 +102,26 @@ mod tests {
         let found =
             installed(&["sh", "plain.js"].map(str::to_owned), place.path(), OsStr::new("/bin")).unwrap();
         assert!(!found.read.contains(&of("package.json")), "{found:?}");
+    }
+
+    #[test]
+    fn a_program_that_only_chooses_another_one_is_known() {
+        let place = tempfile::tempdir().unwrap();
+        let of = |path: &str| place.path().join(path);
+        for folder in ["shims", "bin", "cargo/bin", "other"] {
+            std::fs::create_dir_all(of(folder)).unwrap();
+        }
+        for file in ["shims/python3", "bin/mise", "cargo/bin/rustup", "other/tool"] {
+            std::fs::copy("/bin/sh", of(file)).unwrap();
+        }
+        std::os::unix::fs::symlink(of("bin/mise"), of("other/node")).unwrap();
+        std::fs::hard_link(of("cargo/bin/rustup"), of("cargo/bin/cargo")).unwrap();
+        let is_shim = |path: &str| {
+            let run = [of(path).display().to_string()];
+            installed(&run, place.path(), OsStr::new("")).unwrap().is_shim()
+        };
+        assert!(is_shim("shims/python3") && is_shim("other/node") && is_shim("cargo/bin/cargo"));
+        assert!(!is_shim("other/tool"));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Default number of processes.
 pub const DEFAULT_PROCESSES: u32 = 64;
-/// Default memory of each process, in bytes.
-pub const DEFAULT_MEMORY_BYTES: u64 = 2 << 30;
+/// Default memory of a program and all that it starts, in bytes.
+pub const DEFAULT_MEMORY_BYTES: u64 = 4 << 30;
 /// Default size of the largest file that a process may write, in bytes.
 pub const DEFAULT_OUTPUT_BYTES: u64 = 1 << 30;
 
@@ -31,7 +31,7 @@ pub struct SandboxPolicy {
     pub net: Vec<String>,
     /// Most processes at the same time, the program included.
     pub processes: u32,
-    /// Most memory that each process may ask for, in bytes.
+    /// Most memory that the program and all that it starts may hold together, in bytes.
     pub memory_bytes: u64,
     /// Size of the largest file that it may write, in bytes.
     pub output_bytes: u64,

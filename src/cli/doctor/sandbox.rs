@@ -7,7 +7,8 @@ use super::Finding;
 use crate::edges::system;
 
 const WITHOUT: &str = "only listeners with `sandbox` need it: a kernel with Landlock, Linux 5.13 or newer";
-const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full";
+const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full; on Ubuntu with sysctl \
+                             kernel.apparmor_restrict_unprivileged_userns=0";
 
 /// Tries both levels.
 pub(super) fn examine() -> Vec<Finding> {

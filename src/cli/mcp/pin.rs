@@ -14,6 +14,7 @@ use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::{ListDifference, PinFile};
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
+use super::needs::sandbox_line;
 use super::shown::PinToShow;
 use super::staged::{StagedFiles, UnwrittenFile};
 use crate::cli::exit::CommandExit;
@@ -105,13 +106,18 @@ impl Pin {
         let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
         let pin = asked(organism, server, program).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
-            screen.say(match (server.program.run.is_empty(), &server.installs) {
-                (true, _) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
-                (false, Some(_)) => format!(
+            let needed = sandbox_line(server, &program.directory, &words);
+            screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
+                (true, ..) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
+                (false, Some(line), _) => format!(
+                    "  try: {line} at listeners.{name}, which gives it what it names; with write in place of read \
+                     where its tools change files"
+                ),
+                (false, None, Some(_)) => format!(
                     "  try: set what the server asks for under listeners.{name}, such as env, pass or sandbox; or \
                      name another version"
                 ),
-                (false, None) => format!("  try: make `{}` run in {}", program.command(), directory.display()),
+                (false, None, None) => format!("  try: make `{}` run in {}", program.command(), directory.display()),
             });
             exit
         })?;
@@ -131,6 +137,9 @@ impl Pin {
             installed: installed.as_ref(),
         };
         shown.show(screen);
+        if let Some(line) = sandbox_line(server, &program.directory, "") {
+            screen.say(format!("note: {name} names what its sandbox does not give it; {line} would"));
+        }
         if self.check {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
         }

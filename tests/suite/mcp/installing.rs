@@ -232,11 +232,11 @@ fn g9_what_cannot_be_installed_is_refused_with_its_reason() {
 fn g9_no_listener_may_write_into_an_installed_server() {
     let here = InstallHouse::new("[npx, \"@tests/served\"], sandbox: {write: [./.systole]}");
     std::fs::create_dir(here.house.path().join(".systole")).unwrap();
-    says(&here.systole(&["mcp", "pin"]), 3, &["contains the program of served"]);
+    says(&here.systole(&["mcp", "pin"]), 3, &["contains the installed server .systole/mcp/served"]);
     let here =
         InstallHouse::new("[npx, \"@tests/served\"], sandbox: {write: [./.systole/mcp/served/node_modules]}");
     std::fs::create_dir_all(here.installed().join("node_modules")).unwrap();
-    says(&here.systole(&["mcp", "pin"]), 3, &["contains the program of served"]);
+    says(&here.systole(&["mcp", "pin"]), 3, &["contains the installed server .systole/mcp/served"]);
 }
 
 #[test]

@@ -211,6 +211,16 @@ for line in sys.stdin:
 }
 
 #[test]
+fn g9_a_pin_names_the_line_that_a_server_needs() {
+    let house = ToolHouse::new(&format!("  files: {{mcp: {}, entry: true}}\n", npm("filesystem", ", ./work")));
+    let line = "sandbox: {read: [work]}";
+    says(&house.systole(&["mcp", "pin"]), 5, &[&format!("try: {line} at listeners.files")]);
+    let file = house.read("organism.yaml");
+    house.write("organism.yaml", &file.replace(", entry", &format!(", {line}, entry")));
+    assert!(!house.pinned().contains("note: files names"));
+}
+
+#[test]
 fn g9_a_server_is_sandboxed_unless_the_file_says_none() {
     let house = ToolHouse::rogue("spies", "");
     house.write("secret.txt", "the key");

@@ -5,6 +5,7 @@ Every way is harmless where it succeeds: the files and the process belong to the
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import signal
 import socket
@@ -133,13 +134,42 @@ def race():
         raise OSError(errno.EACCES, "")
 
 
-def limit():
+def limit(other):
     """Asks for the limits of another process, which needs the same right as changing them."""
-    call(302, process, 7, None, ctypes.create_string_buffer(16))
+    call(302, other, 7, None, ctypes.create_string_buffer(16))
 
 
 def shared():
     call(31, call(29, 0, 4096, 0o1600), 0, None)
+
+
+def affinity(process):
+    os.sched_setaffinity(process, os.sched_getaffinity(process))
+
+
+def own_priority():
+    os.nice(1)
+    affinity(0)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def policy_of_sandbox():
+    """What the sandbox keeps outside is in no command line."""
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with open(f"/proc/{number}/cmdline", "rb") as file:
+            if b"keep_out" in file.read():
+                return
+    raise OSError(errno.EACCES, "")
+
+
+def splice_memory():
+    ends, page = os.pipe(), ctypes.create_string_buffer(4096)
+    vector = ctypes.create_string_buffer(struct.pack("QQ", ctypes.addressof(page), 4096))
+    call(278, ends[1], vector, 1, 0)
+
+
+def page_out():
+    mmap.mmap(-1, 4096).madvise(21)
 
 
 def memory():
@@ -191,7 +221,19 @@ WAYS = {
     # A signal that means nothing to a process that does not ask for it. The call reports success even if it
     # reached no process, so the test looks at one.
     "kill-all": lambda: os.kill(-1, signal.SIGURG),
-    "limits-of-others": limit,
+    "limits-of-others": lambda: limit(process),
+    "priority-of-others": lambda: os.setpriority(os.PRIO_PROCESS, process, 19),
+    "policy-of-others": lambda: os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0)),
+    "processors-of-others": lambda: affinity(process),
+    "io-of-others": lambda: call(251, 1, process, 3 << 13),
+    # The process that reports the end is in the group.
+    "priority-of-group": lambda: os.setpriority(os.PRIO_PGRP, 0, 19),
+    "limits-of-guardian": lambda: limit(1),
+    "processors-of-guardian": lambda: affinity(1),
+    "policy-of-sandbox": policy_of_sandbox,
+    "memfd": lambda: os.close(os.memfd_create("x")),
+    "vmsplice": splice_memory,
+    "page-out": page_out,
     "unshare": lambda: call(272, CLONE_NEWUSER),
     "clone": clone_user,
     "clone3": by_clone3,
@@ -219,6 +261,7 @@ WAYS = {
     "own-file": lambda: write(own),
     "writable": lambda: write(writable + "/made"),
     "pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM),
+    "own-priority": own_priority,
     "child": lambda: subprocess.run(["true"], check=True),
 }
 

@@ -1,7 +1,8 @@
 //! Sandboxes of programs: attackers in Python that try every way out, at both levels, with the real helper and the real
-//! kernel; and organisms whose listeners run in one.
+//! kernel, as this user and, if that is the superuser, as an ordinary one; and organisms whose listeners run in one.
 
 mod carrier;
+mod memory;
 mod network;
 pub(crate) mod organism;
 mod paths;
@@ -10,6 +11,8 @@ mod ways;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,6 +21,15 @@ use systole_sandbox::{SandboxLevel, SandboxPolicy, SandboxStart, private_folder}
 use crate::program::{Ran, Running};
 
 const BOTH: [SandboxLevel; 2] = [SandboxLevel::Full, SandboxLevel::Landlock];
+/// The number of a user who owns nothing, on every system.
+pub(crate) const OTHER_USER: u32 = 65_534;
+
+/// A scene for each level, and as an ordinary user too if this one is the superuser.
+fn everywhere() -> impl Iterator<Item = (SandboxLevel, Scene)> {
+    let others = rustix::process::geteuid().is_root().then_some(Some(OTHER_USER));
+    let users = [None].into_iter().chain(others);
+    users.flat_map(|user| BOTH.map(|level| (level, Scene::of(user))))
+}
 
 /// The real Python: a script that only chooses one could not run in a sandbox.
 fn python() -> String {
@@ -30,10 +42,16 @@ fn python() -> String {
 struct Scene {
     place: tempfile::TempDir,
     policy: SandboxPolicy,
+    /// As whom programs run. None for this user.
+    user: Option<u32>,
 }
 
 impl Scene {
     fn new() -> Scene {
+        Scene::of(None)
+    }
+
+    fn of(user: Option<u32>) -> Scene {
         let place = tempfile::tempdir().unwrap();
         for folder in ["outside", "writable"] {
             std::fs::create_dir(place.path().join(folder)).unwrap();
@@ -42,6 +60,10 @@ impl Scene {
             std::fs::write(place.path().join("outside").join(file), "secret").unwrap();
         }
         let writable = place.path().join("writable");
+        let below = ["", "outside", "writable", "outside/planted", "outside/own", "outside/hello.db.run"];
+        for path in below.map(|path| place.path().join(path)) {
+            chown(path, user, user).unwrap();
+        }
         let policy = SandboxPolicy {
             write: vec![writable],
             processes: 16,
@@ -49,7 +71,21 @@ impl Scene {
             output_bytes: 1 << 20,
             ..SandboxPolicy::default()
         };
-        Scene { place, policy }
+        Scene { place, policy, user }
+    }
+
+    /// Lets a command run as the user of the scene.
+    fn as_user<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        match self.user {
+            Some(user) => command.uid(user).gid(user),
+            None => command,
+        }
+    }
+
+    /// A Python that the user of the scene may start.
+    fn python(&self) -> String {
+        let of_all = || std::fs::canonicalize("/usr/bin/python3").expect("a Python for all users");
+        self.user.map_or_else(python, |_| of_all().display().to_string())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -75,6 +111,14 @@ impl Scene {
         let environment: BTreeMap<OsString, OsString> =
             std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         let mut command = start.command(&environment, private.as_ref()).unwrap();
+        let home = command.get_envs().find(|(name, _)| *name == "HOME").unwrap().1.unwrap().to_owned();
+        if private.is_some() {
+            let home = PathBuf::from(home);
+            for path in [home.parent().unwrap().to_owned(), home.clone(), home.with_file_name("tmp")] {
+                chown(path, self.user, self.user).unwrap();
+            }
+        }
+        self.as_user(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::of(command.spawn().unwrap()).end()
     }
@@ -84,7 +128,10 @@ impl Scene {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/sandbox/attack.py");
         let (outside, writable) = (self.path("outside"), self.path("writable"));
         let (outside, writable) = (outside.display().to_string(), writable.display().to_string());
-        let (python, process) = (python(), std::process::id().to_string());
+        // It ends with its stdin.
+        let mut canary = Command::new("cat");
+        let mut canary = self.as_user(canary.stdin(Stdio::piped()).stdout(Stdio::null())).spawn().unwrap();
+        let (python, process) = (self.python(), canary.id().to_string());
         let mut run = vec![python.as_str(), "-u", script, &outside, &process, &writable];
         run.extend(ways);
         let ran = match level {
@@ -96,6 +143,8 @@ impl Scene {
                 Running::of(command.spawn().unwrap()).end()
             }
         };
+        drop(canary.stdin.take());
+        canary.wait().unwrap();
         let results: BTreeMap<String, String> = ran
             .stdout
             .lines()
@@ -113,14 +162,14 @@ impl Scene {
             .into_iter()
             .filter(|(_, result)| !result.starts_with("refused"))
             .collect();
-        assert!(open.is_empty(), "level {}: {open:?}", level.as_str());
+        assert!(open.is_empty(), "level {}, user {:?}: {open:?}", level.as_str(), self.user);
     }
 
     /// Tries what must work.
     fn allows(&self, level: SandboxLevel, ways: &[&str]) {
         let refused: Vec<_> =
             self.attack(Some(level), ways).into_iter().filter(|(_, result)| result != "done").collect();
-        assert!(refused.is_empty(), "level {}: {refused:?}", level.as_str());
+        assert!(refused.is_empty(), "level {}, user {:?}: {refused:?}", level.as_str(), self.user);
     }
 }
 

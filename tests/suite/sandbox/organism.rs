@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::python;
-use crate::program::{Ran, Running, run_file, systole};
+use super::{OTHER_USER, python};
+use crate::program::{Ran, Running, run_file, systole, systole_with};
 
 /// A shell script that answers with what it could read.
 const THIEF: &str = r#"cat > /dev/null
@@ -36,6 +36,18 @@ fn behind(folder: &Path, before: &[&str], arguments: &[&str]) -> Ran {
     command.args(&before[1..]).arg(env!("CARGO_BIN_EXE_systole")).args(arguments).current_dir(folder);
     command.envs([("TZ", "UTC"), ("COLUMNS", "200")]).stdin(Stdio::null());
     Running::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).end()
+}
+
+/// The same as an ordinary user, even if this one is the superuser.
+fn as_ordinary_user(folder: &Path, arguments: &[&str]) -> Ran {
+    if !rustix::process::geteuid().is_root() {
+        return behind(folder, &["env"], arguments);
+    }
+    for path in ["", "organism.yaml", "thief.sh", "other", "other/secret"] {
+        std::os::unix::fs::chown(folder.join(path), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+    }
+    let (user, group) = (format!("--reuid={OTHER_USER}"), format!("--regid={OTHER_USER}"));
+    behind(folder, &["setpriv", &user, &group, "--clear-groups"], arguments)
 }
 
 /// The same where the system refuses namespaces.
@@ -90,6 +102,39 @@ fn g2_a_listener_reads_and_writes_what_its_file_allows() {
 }
 
 #[test]
+fn g2_an_ordinary_user_has_level_full() {
+    let folder = organism("{}");
+    let ran = as_ordinary_user(folder.path(), &["ask", "hello"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "nothing"), "{ran:?}");
+    assert!(joined(folder.path()).contains("sandbox=\"full\""));
+    let doctor = as_ordinary_user(folder.path(), &["doctor", "--json"]);
+    assert!(doctor.stdout.contains("all 17 ways out that were tried are refused"), "{doctor:?}");
+    assert!(doctor.stdout.contains("level landlock, not needed here: 12 of 17 ways"), "{doctor:?}");
+}
+
+#[test]
+fn g2_a_program_that_only_chooses_another_one_is_found_before_its_first_call() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = organism("{}");
+    let shims = folder.path().join("tools/shims");
+    std::fs::create_dir_all(&shims).unwrap();
+    std::fs::write(shims.join("sh"), "#!/bin/sh\nexec /bin/sh \"$@\"\n").unwrap();
+    std::fs::set_permissions(shims.join("sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", shims.display(), std::env::var("PATH").unwrap());
+    let variables = [("PATH", path.as_str())];
+    let doctor = systole_with(folder.path(), &["doctor", "--json"], &variables);
+    let words = "tools/shims/sh, which only chooses another program, and the sandbox cannot read that one";
+    assert!(doctor.code == Some(1) && doctor.stdout.contains(words), "{doctor:?}");
+    let ran = systole_with(folder.path(), &["ask", "hello"], &variables);
+    let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ran.code != Some(0) && said.contains("which only chooses another program"), "{ran:?}");
+    // Where a sandbox may read what is chosen, only a start can tell.
+    let folder = organism("{read: [/var]}");
+    let doctor = systole_with(folder.path(), &["doctor", "--json"], &variables);
+    assert!(!doctor.stdout.contains("which only chooses"), "{doctor:?}");
+}
+
+#[test]
 fn g2_where_namespaces_are_refused_the_level_is_landlock_and_holds() {
     let folder = organism("{}");
     let ran = without_namespaces(folder.path(), &["ask", "hello"]);
@@ -123,7 +168,7 @@ fn g2_doctor_tries_both_levels() {
     let folder = organism("{}");
     let doctor = systole(folder.path(), &["doctor", "--json"]).stdout;
     assert!(doctor.contains("level full, Landlock version "), "{doctor}");
-    assert!(doctor.contains("all 15 ways out that were tried are refused"), "{doctor}");
-    assert!(doctor.contains("level landlock, not needed here: 10 of 15 ways"), "{doctor}");
+    assert!(doctor.contains("all 17 ways out that were tried are refused"), "{doctor}");
+    assert!(doctor.contains("level landlock, not needed here: 12 of 17 ways"), "{doctor}");
     assert!(systole(folder.path(), &["check"]).stdout.contains("runs in a sandbox"));
 }

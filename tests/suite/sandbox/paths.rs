@@ -5,7 +5,7 @@ use std::path::Path;
 
 use systole_sandbox::SandboxPolicy;
 
-use super::{BOTH, Scene};
+use super::{Scene, everywhere};
 use crate::program::systole;
 
 fn checked(folder: &Path, sandbox: &str) -> String {
@@ -42,9 +42,9 @@ fn g2_check_refuses_a_sandbox_that_contains_what_must_stay_outside() {
         ("{read: [out/back]}", "read: `out/back` contains the log"),
         ("{read: [organism.yaml]}", "contains the organism's file"),
         ("{read: [xsd]}", "contains the schema xsd/two.xsd"),
-        ("{read: [other]}", "contains the program of two"),
-        ("{write: [tools]}", "contains the program of one"),
-        ("{write: [tools/../other]}", "contains the program of two"),
+        ("{read: [other]}", "contains the program other/two.sh of two"),
+        ("{write: [tools]}", "contains the program tools/one.sh of one"),
+        ("{write: [tools/../other]}", "contains the program other/two.sh of two"),
         ("{read: [absent]}", "`absent` is not there"),
         ("{write: [tools/one.sh]}", "is not a folder"),
     ];
@@ -61,10 +61,76 @@ fn g2_check_refuses_a_sandbox_that_contains_what_must_stay_outside() {
     }
 }
 
+/// An organism with something of each kind that no program may write.
+const MADE_OF: &str = "organism: {name: hello}
+models: {main: {provider: script, file: answers/replies.yaml}}
+agents:
+  helper: {model: main, prompt: {identity: {file: prompts/identity.md}}, output: {schema: shapes/final.json}, entry: true}
+listeners:
+  served: {mcp: [sh, served.sh], entry: true}
+";
+
+#[test]
+fn g2_no_program_may_write_what_its_organism_is_made_of() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    for name in ["answers", "prompts", "shapes", "schemas/mcp", "tools", "out"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    for (name, text) in [
+        ("answers/replies.yaml", "helper: []\n"),
+        ("prompts/identity.md", "You help."),
+        ("shapes/final.json", "{}"),
+        ("tools/one.sh", ""),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let said = |listener: &str| {
+        std::fs::write(folder.join("organism.yaml"), format!("{MADE_OF}  one: {{{listener}}}\n")).unwrap();
+        systole(folder, &["check"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (part, what) in [
+        ("answers", "the script answers/replies.yaml"),
+        ("prompts", "the prompt prompts/identity.md"),
+        ("shapes", "the schema shapes/final.json"),
+        ("schemas", "the pin of served"),
+    ] {
+        let one = |key: &str| {
+            said(&format!("run: [sh, tools/one.sh], sandbox: {{{key}: [{part}]}}, accepts: [ask], entry: true"))
+        };
+        let words = format!("listeners.one.sandbox.write: `{part}` contains {what}");
+        assert!(one("write").contains(&words), "{}", one("write"));
+        assert!(!one("read").contains("listeners.one.sandbox"), "{}", one("read"));
+        let said = said(&format!("workspace: {part}, entry: true"));
+        assert!(said.contains(&format!("`{part}` holds {what}, which no listener may change")), "{said}");
+    }
+}
+
+#[test]
+fn g2_a_folder_of_the_system_is_warned_about() {
+    let place = tempfile::tempdir().unwrap();
+    for (folder, words) in [
+        ("/etc", "sandbox.write: `/etc` is a folder of the system, and the program may write it"),
+        ("/var/tmp", "sandbox.write: `/var/tmp` is a folder that programs share, and the program may write it"),
+    ] {
+        let file = format!(
+            "organism: {{name: hello}}\nlisteners:\n  one: {{run: [sh, one.sh], sandbox: {{write: [{folder}]}}, accepts: [ask], entry: true}}\n"
+        );
+        std::fs::write(place.path().join("organism.yaml"), file).unwrap();
+        let ran = systole(place.path(), &["check"]);
+        let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.code == Some(0) && said.contains("warning[config.shared-folder]"), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+    let file = "organism: {name: hello}\nlisteners:\n  one: {workspace: /etc, sandbox: {write: [\"~\"]}, entry: true}\n";
+    std::fs::write(place.path().join("organism.yaml"), file).unwrap();
+    let said = systole(place.path(), &["check"]).stdout;
+    assert!(said.contains("`~` is not there") && said.contains("try: the whole path"), "{said}");
+}
+
 #[test]
 fn g2_the_helper_refuses_a_folder_that_became_a_link_since() {
-    for level in BOTH {
-        let mut scene = Scene::new();
+    for (level, mut scene) in everywhere() {
         let (write, secret) = (scene.path("writable"), scene.path("outside"));
         scene.policy = SandboxPolicy {
             write: vec![write.clone(), write.join("sub")],

@@ -1,6 +1,6 @@
 //! How many processes a sandbox may have, and that none of them outlives it.
 
-use super::{BOTH, Scene, none_is_left, python};
+use super::{BOTH, Scene, everywhere, none_is_left};
 
 const BOMB: &str = "import os
 # MARKER
@@ -13,10 +13,9 @@ while True:
 
 #[tokio::test]
 async fn g2_a_fork_bomb_ends_with_all_its_processes_even_of_the_superuser() {
-    for level in BOTH {
-        let scene = Scene::new();
-        let marker = format!("bomb-{}-{}", level.as_str(), std::process::id());
-        let ran = scene.run(level, &[&python(), "-c", &BOMB.replace("MARKER", &marker)]);
+    for (level, scene) in everywhere() {
+        let marker = format!("bomb-{}-{:?}-{}", level.as_str(), scene.user, std::process::id());
+        let ran = scene.run(level, &[&scene.python(), "-c", &BOMB.replace("MARKER", &marker)]);
         assert_eq!(ran.code, None, "{ran:?}");
         assert!(ran.stderr.contains("sandbox: more than 16 processes at once; all were ended"), "{ran:?}");
         none_is_left(&marker).await;
@@ -25,9 +24,9 @@ async fn g2_a_fork_bomb_ends_with_all_its_processes_even_of_the_superuser() {
 
 #[test]
 fn as_many_processes_as_allowed_do_their_work() {
-    for level in BOTH {
+    for (level, scene) in everywhere() {
         let script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.2 & done; wait; echo all";
-        let ran = Scene::new().run(level, &["sh", "-c", script]);
+        let ran = scene.run(level, &["sh", "-c", script]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "all\n"), "{ran:?}");
     }
 }
@@ -56,8 +55,7 @@ fn a_program_starts_in_any_folder_and_through_links() {
 
 #[test]
 fn an_end_is_mirrored_at_both_levels() {
-    for level in BOTH {
-        let scene = Scene::new();
+    for (level, scene) in everywhere() {
         for (script, code) in [("exit 0", Some(0)), ("exit 7", Some(7)), ("kill -KILL $$", None)] {
             assert_eq!(scene.run(level, &["sh", "-c", script]).code, code, "{script}");
         }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 use systole_sandbox::SandboxLevel;
 
-use super::{BOTH, Scene};
+use super::{BOTH, Scene, everywhere};
 use crate::program::Running;
 
 /// Ways that are refused at both levels.
@@ -24,7 +24,7 @@ const FILES: [&str; 12] = [
     "system",
 ];
 const SOCKETS: [&str; 7] = ["tcp", "tcp6", "udp", "raw", "unix", "netlink", "datagram-pair"];
-const PROCESSES: [&str; 8] = [
+const PROCESSES: [&str; 16] = [
     "ptrace",
     "memory-of-others",
     "write-others",
@@ -32,10 +32,21 @@ const PROCESSES: [&str; 8] = [
     "environment-of-others",
     "kill",
     "limits-of-others",
+    "priority-of-others",
+    "policy-of-others",
+    "processors-of-others",
+    "io-of-others",
+    "priority-of-group",
     "guardian",
+    "limits-of-guardian",
+    "processors-of-guardian",
+    "policy-of-sandbox",
 ];
-const KERNEL: [&str; 17] = [
+const KERNEL: [&str; 20] = [
     "io-uring",
+    "memfd",
+    "vmsplice",
+    "page-out",
     "unshare",
     "clone",
     "clone3",
@@ -58,8 +69,7 @@ const METADATA: [&str; 5] = ["see", "chmod", "chown", "utime", "xattr"];
 
 #[test]
 fn g2_files_outside_are_refused_at_both_levels() {
-    for level in BOTH {
-        let scene = Scene::new();
+    for (level, scene) in everywhere() {
         scene.refuses(level, &FILES);
         assert_eq!(std::fs::read_to_string(scene.path("outside/planted")).unwrap(), "secret");
         assert!(scene.path("outside/own").exists() && !scene.path("outside/made").exists());
@@ -68,50 +78,54 @@ fn g2_files_outside_are_refused_at_both_levels() {
 
 #[test]
 fn g2_a_program_does_its_own_work_at_both_levels() {
-    for level in BOTH {
-        let scene = Scene::new();
-        scene.allows(level, &["own-file", "writable", "pair", "child"]);
+    for (level, scene) in everywhere() {
+        scene.allows(level, &["own-file", "writable", "pair", "child", "own-priority"]);
         assert_eq!(std::fs::read_to_string(scene.path("writable/made")).unwrap(), "x");
     }
 }
 
 #[test]
 fn g2_every_socket_but_a_local_pair_is_refused_at_both_levels() {
-    BOTH.into_iter().for_each(|level| Scene::new().refuses(level, &SOCKETS));
+    everywhere().for_each(|(level, scene)| scene.refuses(level, &SOCKETS));
 }
 
 #[test]
 fn g2_other_processes_are_out_of_reach_at_both_levels() {
-    BOTH.into_iter().for_each(|level| Scene::new().refuses(level, &PROCESSES));
+    everywhere().for_each(|(level, scene)| scene.refuses(level, &PROCESSES));
 }
 
 #[test]
 fn g2_calls_that_could_open_the_sandbox_are_refused_at_both_levels() {
-    for level in BOTH {
-        let scene = Scene::new();
+    for (level, scene) in everywhere() {
         scene.refuses(level, &KERNEL);
         // A pipe has no terminal: only the filter says EPERM.
-        let errors = scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare"]);
+        let errors = scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare", "memfd"]);
         let of = |way: &str| errors[way].as_str();
         assert_eq!(
             (of("tty-input"), of("x32"), of("unshare")),
             ("refused EPERM", "refused EPERM", "refused EPERM")
         );
-        assert_eq!((of("io-uring"), of("clone3")), ("refused ENOSYS", "refused ENOSYS"));
+        for absent in ["io-uring", "clone3", "memfd"] {
+            assert_eq!(of(absent), "refused ENOSYS", "{absent}");
+        }
     }
 }
 
 #[test]
 fn g2_what_is_written_about_a_file_is_refused_at_level_full_and_remains_at_level_landlock() {
-    Scene::new().refuses(SandboxLevel::Full, &METADATA);
-    // If one of these is refused one day, the page of limits and `doctor` are out of date.
-    Scene::new().allows(SandboxLevel::Landlock, &METADATA);
+    for (level, scene) in everywhere() {
+        match level {
+            SandboxLevel::Full => scene.refuses(level, &METADATA),
+            // If one of these is refused one day, the page of limits and `doctor` are out of date.
+            SandboxLevel::Landlock => scene.allows(level, &METADATA),
+        }
+    }
 }
 
 #[test]
 fn g2_memory_and_file_sizes_are_limited_at_both_levels() {
-    for level in BOTH {
-        let results = Scene::new().attack(Some(level), &["memory", "big-file"]);
+    for (level, scene) in everywhere() {
+        let results = scene.attack(Some(level), &["memory", "big-file"]);
         assert_eq!(results["memory"], "refused ENOMEM");
         assert_eq!(results["big-file"], "refused EFBIG");
     }
@@ -119,8 +133,12 @@ fn g2_memory_and_file_sizes_are_limited_at_both_levels() {
 
 #[test]
 fn g2_without_an_own_namespace_a_program_cannot_leave_its_group_or_share_memory() {
-    Scene::new().refuses(SandboxLevel::Landlock, &["session", "shared-memory"]);
-    Scene::new().allows(SandboxLevel::Full, &["session"]);
+    for (level, scene) in everywhere() {
+        match level {
+            SandboxLevel::Full => scene.allows(level, &["session", "shared-memory"]),
+            SandboxLevel::Landlock => scene.refuses(level, &["session", "shared-memory"]),
+        }
+    }
 }
 
 #[test]
@@ -167,6 +185,13 @@ fn the_attacker_gets_out_where_there_is_no_sandbox() {
         "kill",
         "personality",
         "limits-of-others",
+        "priority-of-others",
+        "policy-of-others",
+        "processors-of-others",
+        "io-of-others",
+        "memfd",
+        "vmsplice",
+        "page-out",
         "clone",
         "clone3",
         "handle",

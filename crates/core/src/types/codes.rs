@@ -209,7 +209,9 @@ codes! {
     ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares the output of a goal that may be skipped; then the condition does not hold"
         try "the same `when` at the step that has the condition, if that is not meant";
     ConfigSandbox "config.sandbox" false "a folder of a sandbox is not there, or contains what must stay outside of it"
-        try "a folder of its own, without the log, the organism's file, schemas and programs of listeners";
+        try "a folder of its own, without anything that the organism is made of";
+    ConfigSharedFolder "config.shared-folder" false "a program may write a folder of the system, of a person or of many programs"
+        try "a folder for this program alone, as ./out";
     ConfigNoSandbox "config.no-sandbox" false "a program is to run in a sandbox, and this machine has none"
         try "a kernel with Landlock (Linux 5.13 or newer), or `sandbox: none`; systole doctor tries what is there";
 }
@@ -244,6 +246,7 @@ impl Code {
                 | Code::ConfigScript
                 | Code::ConfigUnpriced
                 | Code::ConfigSkippedGoal
+                | Code::ConfigSharedFolder
         )
     }
 }

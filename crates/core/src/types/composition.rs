@@ -272,7 +272,7 @@ pub struct ProgramSandbox {
     pub net: Vec<String>,
     /// Most processes at the same time.
     pub processes: u32,
-    /// Most memory of each process, in bytes.
+    /// Most memory of the program and all that it starts, in bytes.
     pub memory_bytes: u64,
     /// Size of the largest file that it may write, in bytes.
     pub output_bytes: u64,
@@ -283,7 +283,7 @@ pub struct ProgramSandbox {
 }
 
 impl Default for ProgramSandbox {
-    /// No folders, 64 processes, 2 GiB of memory and files of at most 1 GiB.
+    /// No folders, 64 processes, 4 GiB of memory and files of at most 1 GiB.
     fn default() -> ProgramSandbox {
         ProgramSandbox {
             read: Vec::new(),
@@ -292,7 +292,7 @@ impl Default for ProgramSandbox {
             protect: Vec::new(),
             net: Vec::new(),
             processes: 64,
-            memory_bytes: 2 << 30,
+            memory_bytes: 4 << 30,
             output_bytes: 1 << 30,
             opens_below: false,
             is_for_commands: false,

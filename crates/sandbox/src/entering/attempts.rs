@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use nix::sched::CloneFlags;
 use rustix::fs::{AtFlags, CWD, Mode, XattrFlags};
 use rustix::net::{AddressFamily, SocketType, socket};
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, getpriority_process, setpriority_process, test_kill_process};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// The stage at which the helper makes its attempts.
@@ -62,9 +63,24 @@ fn attempts(order: &TrialOrder) -> Vec<(&'static str, bool)> {
         ("make a namespace", nix::sched::unshare(CloneFlags::CLONE_NEWUSER).is_ok()),
         ("signal a process outside", process.is_some_and(|process| test_kill_process(process).is_ok())),
         ("read a process outside", fs::read(format!("/proc/{}/status", order.process)).is_ok()),
+        ("change the priority of a process outside", process.is_some_and(|process| same_priority(process).is_ok())),
+        (
+            "change the processors of a process outside",
+            process.is_some_and(|process| same_processors(process).is_ok()),
+        ),
     ];
     all.extend(on_metadata(&planted));
     all
+}
+
+/// Gives a process the priority that it has.
+fn same_priority(process: Pid) -> rustix::io::Result<()> {
+    setpriority_process(Some(process), getpriority_process(Some(process))?)
+}
+
+/// Gives a process the processors that it has.
+fn same_processors(process: Pid) -> rustix::io::Result<()> {
+    sched_setaffinity(Some(process), &sched_getaffinity(Some(process))?)
 }
 
 fn own_file() -> bool {

@@ -1,15 +1,28 @@
-//! Takes every capability from this process and from all that it starts.
+//! The capabilities of a new user namespace: the outer process hands them on, and the inner one drops them for good, for
+//! itself and for all that it starts.
 
 use rustix::io::Errno;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities,
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
 use super::cannot;
 
 /// More than any kernel has.
 const NUMBERS: u32 = 64;
+
+/// Hands all of them on to the next program that this process starts. The superuser's would survive by themselves.
+pub(super) fn hand_on() -> Result<(), String> {
+    let hand_on = || {
+        let own = capabilities(None)?;
+        set_capabilities(None, CapabilitySets { inheritable: own.permitted, ..own })?;
+        let all = (0..NUMBERS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+        all.filter(|one| own.permitted.contains(*one))
+            .try_for_each(|one| configure_capability_in_ambient_set(one, true))
+    };
+    hand_on().map_err(|error| cannot("hand the capabilities on", error))
+}
 
 /// Drops all of them. A process that never had the right to change its bounding set has none to lose: it may not
 /// gain privileges by a program either, which Landlock's crate forbids.

@@ -1,39 +1,92 @@
-//! Counts the processes of a sandbox. The system's own limit does not bind the superuser, so we look.
+//! Counts what a sandbox uses: its processes, and the memory that they hold together. The system's own limits bind each
+//! process alone, and some do not bind the superuser, so the outer process looks, at both levels.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::event::Timespec;
+use rustix::process::Pid;
+
+use super::{EntryOrder, memory};
+use crate::policy::SandboxLevel;
 
 /// The pause between two looks.
-pub(super) const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const PAUSE_MS: u64 = 20;
+/// The longest pause after an exact count.
+const LONGEST_PAUSE_MS: u64 = 1000;
+/// Counts of memory that must all be above the limit. While one is made, processes may end and leave what they shared to
+/// others, which are counted after them.
+const COUNTS: u32 = 3;
 
-/// How many processes a `/proc` shows that belongs to the sandbox alone.
-pub(super) fn shown() -> usize {
-    let Ok(all) = fs::read_dir("/proc") else { return 0 };
-    all.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_number)).count()
+/// What one look found.
+pub(super) struct SandboxLook {
+    /// Why the sandbox must end, in words.
+    pub(super) excess: Option<String>,
+    /// How long to wait before the next look.
+    pub(super) pause: Timespec,
 }
 
-fn is_number(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_digit())
+/// Checks that the kernel shows the processes of a sandbox.
+pub(super) fn check() -> Result<(), String> {
+    match Path::new("/proc/thread-self/children").exists() {
+        true => Ok(()),
+        false => Err("this kernel does not list the children of a process, so nothing could be counted".into()),
+    }
 }
 
-/// How many processes descend from this one, at most `most`.
-pub(super) fn descendants(most: usize) -> usize {
-    let mut waiting = vec!["self".to_owned()];
-    let mut count = 0;
+/// Looks at the processes of a sandbox.
+pub(super) fn look(order: &EntryOrder, inner: Pid) -> SandboxLook {
+    let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX);
+    // At level `full` the inner process adopts all others, and the proxy is not among them. At level `landlock` it is
+    // the program, and the outer process adopts.
+    let first = match order.level {
+        SandboxLevel::Full => inner.as_raw_nonzero().to_string(),
+        SandboxLevel::Landlock => "self".to_owned(),
+    };
+    let limit = order.policy.memory_bytes;
+    let adopter = (order.level == SandboxLevel::Full).then_some(inner);
+    for _ in 0..COUNTS {
+        let processes = descendants(&first, most.saturating_add(1));
+        if processes.len() > most {
+            return SandboxLook::ending(format!("more than {most} processes at once; all were ended"));
+        }
+        let held = memory::held(&processes, adopter, limit);
+        if held.bytes <= limit {
+            // Reading every page table takes a while, and the program waits meanwhile.
+            let more = if held.is_exact { held.bytes >> 25 } else { 0 };
+            return SandboxLook { excess: None, pause: pause((PAUSE_MS + more).min(LONGEST_PAUSE_MS)) };
+        }
+    }
+    SandboxLook::ending(format!("more than {} MiB of memory together; all were ended", limit >> 20))
+}
+
+impl SandboxLook {
+    fn ending(excess: String) -> SandboxLook {
+        SandboxLook { excess: Some(excess), pause: pause(0) }
+    }
+}
+
+fn pause(ms: u64) -> Timespec {
+    let number = |number: u64| i64::try_from(number).unwrap_or_default();
+    Timespec { tv_sec: number(ms / 1000), tv_nsec: number(ms % 1000 * 1_000_000) }
+}
+
+/// The processes that descend from one, at most `most`.
+fn descendants(first: &str, most: usize) -> Vec<String> {
+    let (mut waiting, mut found) = (vec![first.to_owned()], Vec::new());
     while let Some(process) = waiting.pop() {
         // Any of its threads may be a parent.
         let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { continue };
         for thread in threads.flatten() {
             let Ok(children) = fs::read_to_string(thread.path().join("children")) else { continue };
             for child in children.split_ascii_whitespace() {
-                count += 1;
-                if count >= most {
-                    return count;
+                found.push(child.to_owned());
+                if found.len() >= most {
+                    return found;
                 }
                 waiting.push(child.to_owned());
             }
         }
     }
-    count
+    found
 }

@@ -6,15 +6,14 @@ use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
+use nix::sched::CloneFlags;
 use nix::sys::signal::SigSet;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    self, DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_dumpable_behavior,
-    set_parent_process_death_signal,
+    self, DumpableBehavior, Pid, Signal, WaitOptions, set_dumpable_behavior, set_parent_process_death_signal,
 };
 
 use super::status::{self, InnerReport};
-use super::{EntryOrder, cannot, capabilities, counting, limits, places, root, rules, syscalls};
+use super::{EntryOrder, cannot, capabilities, limits, places, root, rules, syscalls};
 use crate::policy::SandboxLevel;
 
 /// Runs the inner process. It returns only if the sandbox could not be entered, or at level `full` when the program
@@ -29,7 +28,7 @@ pub(super) fn run(
     let pipe = status::taken_over(pipe)?;
     let port = port.filter(|port| *port > 0);
     let ended = entered(order, port, &run).and_then(|command| match order.level {
-        SandboxLevel::Full => start(order, command),
+        SandboxLevel::Full => start_program(order, command),
         SandboxLevel::Landlock => Err(become_program(order, command)),
     });
     status::report(&pipe, &ended.unwrap_or_else(InnerReport::Refused));
@@ -40,10 +39,15 @@ pub(super) fn run(
 /// Restricts this process, and returns the program's command.
 fn entered(order: &EntryOrder, port: Option<u16>, run: &[OsString]) -> Result<Command, String> {
     limits::set(&order.policy)?;
+    if order.level == SandboxLevel::Full {
+        // The outer process keeps its file system, in whose `/proc` it counts.
+        nix::sched::unshare(CloneFlags::CLONE_NEWNS)
+            .map_err(|error| cannot("make a namespace for mounts", error))?;
+    }
     let places = places::open_all(order)?;
     if order.level == SandboxLevel::Full {
         root::enter(order, &places)?;
-        // Otherwise the program could write into this process, and stop the counting.
+        // Otherwise the program could write into this process, which reports how it ended.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|error| cannot("close its memory to others", error))?;
     }
@@ -65,28 +69,20 @@ fn become_program(order: &EntryOrder, mut command: Command) -> String {
 }
 
 /// Starts the program, takes the ends of all processes, and returns that of the program.
-fn start(order: &EntryOrder, mut command: Command) -> Result<InnerReport, String> {
+fn start_program(order: &EntryOrder, mut command: Command) -> Result<InnerReport, String> {
     let program =
         command.spawn().map_err(|error| cannot(&format!("start {}", order.executable.display()), error))?;
     let pid = i32::try_from(program.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| "the program has no number".to_owned())?;
-    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| cannot("watch the program", error))?;
-    // This process is one of those that are shown.
-    let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX).saturating_add(1);
     loop {
-        while let Ok(Some((ended, status))) = process::wait(WaitOptions::NOHANG) {
-            if ended == pid {
+        match process::wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == pid => {
+                // The end of process 1 is the end of all.
                 return Ok(match (status.exit_status(), status.terminating_signal()) {
                     (Some(code), _) => InnerReport::Exited(code),
                     (None, signal) => InnerReport::Killed(signal.unwrap_or(9)),
                 });
             }
-        }
-        if counting::shown() > most {
-            // The end of process 1 is the end of all.
-            return Ok(InnerReport::Crowded);
-        }
-        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&counting::PAUSE)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(cannot("wait", error)),
         }

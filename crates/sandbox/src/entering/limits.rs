@@ -10,7 +10,8 @@ const OPEN: u64 = 1024;
 
 /// Sets the limits for this process and all that it starts.
 pub(super) fn set(policy: &SandboxPolicy) -> Result<(), String> {
-    // Not the address space: Node and Java reserve far more than they use.
+    // A program that asks for too much by itself gets an error, and is not ended. Not the address space: Node and Java
+    // reserve far more than they use.
     one(Resource::Data, policy.memory_bytes)?;
     one(Resource::Fsize, policy.output_bytes)?;
     one(Resource::Nofile, OPEN)?;

@@ -1,14 +1,15 @@
 //! The helper: the program `systole`, started with `WORD`, that restricts itself and then is or starts the program.
 //!
-//! Two processes, and a third one if the policy has addresses of the network: the proxy. The one outside stays, waits and mirrors how the program ended; the one inside restricts itself for
-//! good. Neither of the two has a thread, and neither starts the program if a restriction fails: the reason goes to stderr, and
-//! the exit is `REFUSED`.
+//! Two processes, and a third one if the policy has addresses of the network: the proxy. The one outside stays, counts what
+//! the sandbox uses, and mirrors how the program ended; the one inside restricts itself for good. Neither of the two has a
+//! thread, and neither starts the program if a restriction fails: the reason goes to stderr, and the exit is `REFUSED`.
 
 mod attempts;
 mod capabilities;
 mod counting;
 mod inside;
 mod limits;
+mod memory;
 mod network;
 mod outside;
 mod places;
@@ -59,9 +60,11 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         (Some("outside"), Some(order)) => {
             read(&order).and_then(|parsed| outside::run(&parsed, &order, arguments.collect()))
         }
-        (Some("inside"), Some(order)) => {
+        // The program can read these arguments, so the order itself comes through a pipe.
+        (Some("inside"), number) => {
             let (pipe, port) = (text(), text().and_then(|port| port.parse().ok()));
-            read(&order).and_then(|order| inside::run(&order, (pipe.as_deref(), port), arguments.collect()))
+            let order = status::handed_over(number.as_deref()).and_then(|order| read(&order));
+            order.and_then(|order| inside::run(&order, (pipe.as_deref(), port), arguments.collect()))
         }
         (Some(PROXY), Some(list)) => proxy::run(&list),
         (Some(TRY), Some(order)) => attempts::run(&order),

@@ -1,11 +1,13 @@
 //! The outer process: makes the namespaces, starts the inner process, waits for it, and ends as the program ended.
 //!
-//! It stays outside of the restrictions and runs nothing of the program. The signals that end a process group reach
+//! It stays outside of the restrictions and runs nothing of the program. It counts what the sandbox uses, and ends it if
+//! that is too much: the program cannot reach it. The signals that end a process group reach
 //! the program by themselves; this process must outlive the program to report its end, so it blocks them. It ends
 //! the sandbox when the process that started it is gone.
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -16,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
 
 use super::status::{self, InnerReport};
-use super::{EntryOrder, WORD, cannot, counting, network};
+use super::{EntryOrder, WORD, cannot, capabilities, counting, network};
 use crate::policy::SandboxLevel;
 
 /// Signals that are for the program.
@@ -36,6 +38,7 @@ const LOOKS_AFTER: u32 = 250;
 /// Runs the outer process to the end of the program.
 pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
     close_what_was_inherited()?;
+    counting::check()?;
     let signals: SigSet = FOR_THE_PROGRAM.into_iter().collect();
     signals.thread_block().map_err(|error| cannot("block signals", error))?;
     if process::getpgrp() != process::getpid() {
@@ -57,27 +60,31 @@ pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<
         SandboxLevel::Landlock => process::set_child_subreaper(Some(process::getpid()))
             .map_err(|error| cannot("adopt processes", error))?,
     }
-    let (pipe, theirs) = status::pipe()?;
+    let (reports, theirs) = status::report_pipe()?;
+    let (mut orders, theirs_too) = status::order_pipe()?;
     let mut command = Command::new("/proc/self/exe");
     let port = proxy.as_ref().map(network::open).transpose()?;
-    command.arg(WORD).arg("inside").arg(text).arg(status::number(&theirs));
+    command.arg(WORD).arg("inside").args([&theirs_too, &theirs].map(status::number));
     command.arg(port.unwrap_or_default().to_string()).args(run);
     if let Some(port) = port {
         command.envs(network::VARIABLES.map(|name| (name, format!("http://127.0.0.1:{port}"))));
     }
     let inner = command.spawn().map_err(|error| cannot("start the inner process", error))?;
-    drop(theirs);
+    drop((theirs, theirs_too));
+    // If it has ended already, its report says why.
+    let _unread = orders.write_all(text.as_bytes());
+    drop(orders);
     let pid = i32::try_from(inner.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| "the inner process has no number".to_owned())?;
     let ended = wait(order, pid, &starter)?;
-    mirror(ended, status::reported(pipe), order)
+    mirror(ended, status::reported(reports))
 }
 
-/// Namespaces of its own for the inner process, in which this user is the same.
+/// Namespaces of its own for the inner process, in which this user is the same. The inner process makes the one for its
+/// file system itself.
 fn enter_namespaces() -> Result<(), String> {
     let (user, group) = (process::geteuid().as_raw(), process::getegid().as_raw());
     let all = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
@@ -92,7 +99,7 @@ fn enter_namespaces() -> Result<(), String> {
         fs::write(format!("/proc/self/{file}"), text)
             .map_err(|error| cannot(&format!("write /proc/self/{file}"), error))?;
     }
-    Ok(())
+    capabilities::hand_on()
 }
 
 /// Closes what the starter of our starter left open: a program inherits three files and no others.
@@ -111,15 +118,14 @@ fn close_what_was_inherited() -> Result<(), String> {
 fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
     let handle =
         pidfd_open(inner, PidfdFlags::empty()).map_err(|error| cannot("watch the inner process", error))?;
-    let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX);
-    let counts = order.level == SandboxLevel::Landlock;
     let mut left = LOOKS_AFTER;
     loop {
         if let Some(status) = reap(inner) {
             return Ok(status);
         }
-        if counts && counting::descendants(most.saturating_add(1)) > most {
-            end_all(&crowded(order));
+        let look = counting::look(order, inner);
+        if let Some(excess) = look.excess {
+            end_all(&excess);
         }
         let is_alone = left < LOOKS_AFTER || is_over(starter);
         if is_alone {
@@ -128,13 +134,12 @@ fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus,
                 end_all("the process that started it is gone");
             }
         }
-        let pause = (counts || is_alone).then_some(&counting::PAUSE);
         let mut watched = vec![PollFd::new(&handle, PollFlags::IN), PollFd::new(starter, PollFlags::IN)];
         if is_alone {
             // Its end is known, and would end every wait at once.
             watched.truncate(1);
         }
-        match poll(&mut watched, pause) {
+        match poll(&mut watched, Some(&look.pause)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(cannot("wait", error)),
         }
@@ -165,19 +170,13 @@ fn end_all(why: &str) -> ! {
 }
 
 fn say(why: &str) {
-    use std::io::Write as _;
     let _unread = writeln!(std::io::stderr(), "sandbox: {why}");
 }
 
-fn crowded(order: &EntryOrder) -> String {
-    format!("more than {} processes at once; all were ended", order.policy.processes)
-}
-
 /// Ends as the program ended.
-fn mirror(status: ExitStatus, report: Option<InnerReport>, order: &EntryOrder) -> Result<ExitCode, String> {
+fn mirror(status: ExitStatus, report: Option<InnerReport>) -> Result<ExitCode, String> {
     let (code, signal) = match report {
         Some(InnerReport::Refused(why)) => return Err(why),
-        Some(InnerReport::Crowded) => end_all(&crowded(order)),
         Some(InnerReport::Exited(code)) => (Some(code), None),
         Some(InnerReport::Killed(signal)) => (None, Some(signal)),
         None => (status.code(), status.signal()),

@@ -1,11 +1,11 @@
-//! The pipe on which the inner process reports to the outer one: that the sandbox was refused, or how the program in it
-//! ended.
+//! The two pipes between the outer process and the inner one. On one the inner process gets its order. On the other it
+//! reports that the sandbox was refused, or how the program in it ended.
 //!
-//! The inner process opens its end again, because only so it gets one that no program inherits. That also fails if
+//! The inner process opens its ends again, because only so it gets ones that no program inherits. That also fails if
 //! the outer process is gone, and then nothing starts.
 
-use std::fs::File;
-use std::io::{PipeReader, Read as _, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -25,33 +25,51 @@ pub(super) enum InnerReport {
     Exited(i32),
     /// A signal ended the program.
     Killed(i32),
-    /// There were more processes than allowed, and all were ended.
-    Crowded,
 }
 
-/// The two ends: the outer one, and the one that the inner process inherits.
-pub(super) fn pipe() -> Result<(PipeReader, OwnedFd), String> {
+/// The ends of a pipe for reports: the outer one, and the one that the inner process inherits.
+pub(super) fn report_pipe() -> Result<(PipeReader, OwnedFd), String> {
     let (reader, writer) = std::io::pipe().map_err(|error| cannot("make a pipe", error))?;
-    let writer = OwnedFd::from(writer);
-    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty())
+    Ok((reader, inherited(writer.into())?))
+}
+
+/// The same for an order.
+pub(super) fn order_pipe() -> Result<(PipeWriter, OwnedFd), String> {
+    let (reader, writer) = std::io::pipe().map_err(|error| cannot("make a pipe", error))?;
+    Ok((writer, inherited(reader.into())?))
+}
+
+fn inherited(end: OwnedFd) -> Result<OwnedFd, String> {
+    rustix::io::fcntl_setfd(&end, rustix::io::FdFlags::empty())
         .map_err(|error| cannot("hand on a pipe", error))?;
-    Ok((reader, writer))
+    Ok(end)
 }
 
 /// The number of an open file, for the inner process.
-pub(super) fn number(writer: &OwnedFd) -> String {
-    writer.as_raw_fd().to_string()
+pub(super) fn number(end: &OwnedFd) -> String {
+    end.as_raw_fd().to_string()
 }
 
-/// Takes over the inner end.
+/// Takes over the inner end for reports.
 pub(super) fn taken_over(number: Option<&str>) -> Result<File, String> {
+    reopened(number, File::options().write(true).custom_flags(libc::O_NONBLOCK))
+}
+
+/// The order that the outer process hands over.
+pub(super) fn handed_over(number: Option<&str>) -> Result<String, String> {
+    // The outer process closes its end when it has written.
+    let mut pipe = reopened(number, File::options().read(true))?;
+    let mut order = String::new();
+    pipe.read_to_string(&mut order).map_err(|error| cannot("read its order", error))?;
+    Ok(order)
+}
+
+fn reopened(number: Option<&str>, how: &OpenOptions) -> Result<File, String> {
     let number: i32 =
         number.and_then(|text| text.parse().ok()).ok_or_else(|| "its pipe is missing".to_owned())?;
-    let file = File::options()
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK)
+    let file = how
         .open(format!("/proc/self/fd/{number}"))
-        .map_err(|error| cannot("report to the process that waits", error))?;
+        .map_err(|error| cannot("reach the process that waits", error))?;
     nix::unistd::close(number).map_err(|error| cannot("close a pipe", error))?;
     Ok(file)
 }

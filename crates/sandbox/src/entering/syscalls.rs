@@ -9,8 +9,8 @@ use seccompiler::{
 
 use crate::policy::{SandboxLevel, SandboxPolicy};
 
-/// Calls that are refused whatever their arguments are.
-const REFUSED: [i64; 54] = [
+/// Calls that are always refused.
+const REFUSED: [i64; 55] = [
     libc::SYS_socket,
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -65,10 +65,12 @@ const REFUSED: [i64; 54] = [
     libc::SYS_vhangup,
     libc::SYS_lookup_dcookie,
     libc::SYS_nfsservctl,
+    // It holds memory that no mapping shows.
+    libc::SYS_vmsplice,
 ];
 
 /// Without an own namespace these reach other processes of this user, or leave the process group.
-const REFUSED_AT_LANDLOCK: [i64; 9] = [
+const REFUSED_AT_LANDLOCK: [i64; 8] = [
     libc::SYS_setsid,
     libc::SYS_setpgid,
     libc::SYS_shmget,
@@ -77,17 +79,19 @@ const REFUSED_AT_LANDLOCK: [i64; 9] = [
     libc::SYS_semget,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    libc::SYS_ioprio_set,
 ];
 
-/// Calls that old kernels lack, so that programs know what to do without them. Their arguments are in memory, where
-/// a filter cannot see them.
-const ABSENT: [i64; 5] = [
+/// Calls that old kernels lack, so that programs know what to do without them. The arguments of the first five are in
+/// memory, where a filter cannot see them. The last two make memory that no mapping needs to show, so it could not be
+/// counted.
+const ABSENT: [i64; 7] = [
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_clone3,
     libc::SYS_openat2,
+    libc::SYS_memfd_create,
+    SYS_MEMFD_SECRET,
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -111,6 +115,11 @@ const NEW: [i32; 8] = [
 /// The kind of a socket, without its flags.
 const KIND: u64 = 0xf;
 const TIOCLINUX: u64 = 0x541c;
+/// The advice to swap memory out.
+const PAGE_OUT: u64 = 21;
+/// The kinds that mean one process.
+const PRIORITY_OF_PROCESS: u64 = 0;
+const IO_OF_PROCESS: u64 = 1;
 /// The first number of the x32 calls, which would pass for others.
 const X32: u32 = 0x4000_0000;
 
@@ -156,9 +165,10 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
     }
     if level == SandboxLevel::Landlock {
         all.extend(REFUSED_AT_LANDLOCK.map(|call| (call, Vec::new())));
-        // The limits of another process.
-        all.insert(libc::SYS_prlimit64, vec![when(&[(0, Width::Dword, Is::Ne, 0)])?]);
     }
+    on_others(&mut all, level)?;
+    // Memory that this swaps out is counted no more.
+    all.insert(libc::SYS_madvise, vec![when(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
     if abi < 3 {
         // Landlock does not see it yet; `ftruncate` needs an open file.
         all.insert(libc::SYS_truncate, Vec::new());
@@ -190,8 +200,33 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
     Ok(all)
 }
 
-/// The number is the same on every architecture; the crate of constants lacks it for some.
+/// Adds the calls that change the limits, the priority, the policy or the processors of another process. At level `full`
+/// only those processes are in reach that it started, and the inner process, which has the number 1. At level `landlock`
+/// it would be every process of this user, so a program may change only itself there.
+fn on_others(all: &mut Refusals, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
+    let other = |argument: u8| match level {
+        SandboxLevel::Full => when(&[(argument, Width::Dword, Is::Eq, 1)]),
+        SandboxLevel::Landlock => when(&[(argument, Width::Dword, Is::Ne, 0)]),
+    };
+    for call in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setaffinity,
+    ] {
+        all.insert(call, vec![other(0)?]);
+    }
+    // These take a process, a group or a user. The outer process is in the group.
+    for (call, process) in [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_OF_PROCESS)] {
+        all.insert(call, vec![when(&[(0, Width::Dword, Is::Ne, process)])?, other(1)?]);
+    }
+    Ok(())
+}
+
+/// These numbers are the same on every architecture; the crate of constants lacks them for some.
 const SYS_FCHMODAT2: i64 = 452;
+const SYS_MEMFD_SECRET: i64 = 447;
 
 /// Sockets that are not streams of the internet's protocols.
 fn but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {

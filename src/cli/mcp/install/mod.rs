@@ -26,6 +26,7 @@ use folder::NewFolder;
 use npm::Npm;
 use python::Pip;
 use step::StepRunner;
+pub(super) use step::net_address;
 
 /// Which packages are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -113,7 +113,7 @@ impl StepRunner<'_> {
 }
 
 /// The address of a URL's host for a sandbox: `host:port`. None if it is no address of the web.
-pub(super) fn net_address(url: &str) -> Option<String> {
+pub(in crate::cli::mcp) fn net_address(url: &str) -> Option<String> {
     let (rest, port) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (rest, 443),
         (None, Some(rest)) => (rest, 80),

@@ -144,12 +144,12 @@ pub(super) fn missing(
 ) -> Option<String> {
     let environment = environment(program, badge, around);
     let Some(name) = program.run.first() else {
-        return command_line(program).err().or_else(|| sandboxed::missing(program));
+        return command_line(program).err().or_else(|| sandboxed::missing(program, &environment));
     };
     let mut refusal = rustix::io::Errno::NOENT;
     for path in places(program, name, &environment) {
         match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
-            Ok(()) => return script::missing(program).or_else(|| sandboxed::missing(program)),
+            Ok(()) => return script::missing(program).or_else(|| sandboxed::missing(program, &environment)),
             // A file that is there but may not be run is a better reason than one that is missing
             // elsewhere.
             Err(rustix::io::Errno::NOENT) => {}

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use systole_sandbox::{
@@ -56,8 +56,14 @@ pub(super) fn level_of(program: &ListenerProgram) -> Option<&'static str> {
 }
 
 /// Why a sandboxed program cannot be started on this machine. `None` if it can, or has no sandbox.
-pub(super) fn missing(program: &ListenerProgram) -> Option<String> {
+pub(super) fn missing(
+    program: &ListenerProgram,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Option<String> {
     let sandbox = program.sandbox.as_ref()?;
+    if let Some(words) = shim(program, sandbox, environment) {
+        return Some(words);
+    }
     match sandbox_level() {
         Err(why) => Some(in_words(&why)),
         Ok(SandboxLevel::Landlock) if !sandbox.net.is_empty() => Some(
@@ -67,6 +73,29 @@ pub(super) fn missing(program: &ListenerProgram) -> Option<String> {
         ),
         Ok(_) => None,
     }
+}
+
+/// Why a program that only chooses another one cannot run in its sandbox: what it chooses is outside. If the sandbox
+/// may read folders elsewhere, only a start can tell.
+fn shim(
+    program: &ListenerProgram,
+    sandbox: &ProgramSandbox,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Option<String> {
+    let found = installed(&program.run, &program.directory, search(environment))?;
+    let is_elsewhere = |path: &PathBuf| !path.starts_with(&program.directory);
+    let reads_elsewhere = sandbox.read.iter().chain(&sandbox.write).any(is_elsewhere);
+    (found.is_shim() && !reads_elsewhere).then(|| {
+        let (name, path) = (program.run.first().map_or("", String::as_str), found.executable.display());
+        format!(
+            "{name} is {path}, which only chooses another program, and the sandbox cannot read that one; name the real \
+             program instead"
+        )
+    })
+}
+
+fn search(environment: &BTreeMap<OsString, OsString>) -> &OsStr {
+    environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default()
 }
 
 fn in_words(why: &str) -> String {
@@ -96,6 +125,9 @@ pub(super) fn command(
     sandbox: &ProgramSandbox,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Result<SandboxedCommand, NoSandbox> {
+    if let Some(words) = shim(program, sandbox, environment) {
+        return Err(NoSandbox::Because(words));
+    }
     let because = |why: String| NoSandbox::Because(in_words(&why));
     let level = sandbox_level().map_err(because)?;
     let helper = system::own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
@@ -103,8 +135,7 @@ pub(super) fn command(
     let mut policy = policy(sandbox);
     if !program.adapter.is_empty() && !program.run.is_empty() {
         // This program starts another one in the sandbox.
-        let search = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
-        let found = installed(&program.run, &program.directory, search).ok_or(NoSandbox::NoProgram)?;
+        let found = installed(&program.run, &program.directory, search(environment)).ok_or(NoSandbox::NoProgram)?;
         policy.read.extend(found.read);
     }
     let path = path.to_str().ok_or_else(|| because("the path of the program is not UTF-8".to_owned()))?;

@@ -1,0 +1,140 @@
+//! What a server asks for in its command line, its variables and its last words, and its sandbox does not give it.
+//!
+//! It starts nothing and writes nothing. Out: the line for the organism's file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::install::net_address;
+use crate::config::McpServer;
+
+/// What stands before the name of a host that a program looked for in vain.
+const BEFORE_HOST: [&str; 5] = ["ENOTFOUND ", "EAI_AGAIN ", "host='", "resolve '", "resolve host: "];
+
+/// The sandbox that a server needs: `sandbox: {read: [work]}`. `None` if it has no sandbox, or all that it names.
+/// `words` are its last words, if it did not start.
+pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) -> Option<String> {
+    let sandbox = server.program.sandbox.as_ref()?;
+    let given = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        paths.iter().filter(|path| !is_installed(path, directory)).cloned().collect()
+    };
+    let (mut read, write) = (given(&sandbox.read), given(&sandbox.write));
+    let mut net: BTreeSet<String> = sandbox.net.iter().cloned().collect();
+    let before = (read.len(), net.len());
+    let arguments = server.command.iter().skip(1);
+    let variables = server.program.env.values();
+    // Of a command line, files are given as they are.
+    let named = arguments.map(|word| (word, false)).chain(variables.map(|value| (value, true)));
+    for (word, is_variable) in named {
+        let option = word.split_once('=').filter(|_| !is_variable && word.starts_with('-'));
+        let value = option.map_or(word.as_str(), |(_, value)| value);
+        let path = directory.join(value);
+        let is_meant = path.is_dir() || (path.is_file() && value.len() < word.len() + usize::from(is_variable));
+        let has = |folder: &PathBuf| covers(folder, &path);
+        if let Some(address) = net_address(value) {
+            net.insert(address);
+        } else if is_meant && !covers(&path, directory) && !read.iter().chain(&write).any(has) {
+            read.push(path);
+        }
+    }
+    net.extend(hosts(words).map(|host| format!("{host}:443")));
+    if before == (read.len(), net.len()) {
+        return None;
+    }
+    let shown = |paths: &[PathBuf]| paths.iter().map(|path| in_yaml(path, directory)).collect::<Vec<_>>();
+    let net = net.into_iter().map(|address| format!("\"{address}\"")).collect();
+    let keys = [("read", shown(&read)), ("write", shown(&write)), ("net", net)];
+    let keys = keys.iter().filter(|(_, values)| !values.is_empty());
+    let keys: Vec<String> = keys.map(|(key, values)| format!("{key}: [{}]", values.join(", "))).collect();
+    Some(format!("sandbox: {{{}}}", keys.join(", ")))
+}
+
+/// Whether a path is one that every installed server has.
+fn is_installed(path: &Path, directory: &Path) -> bool {
+    path.strip_prefix(directory).is_ok_and(|path| path.starts_with(crate::config::SERVERS))
+}
+
+/// Whether a path is in a folder.
+fn covers(folder: &Path, path: &Path) -> bool {
+    match (folder.canonicalize(), path.canonicalize()) {
+        (Ok(folder), Ok(path)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// The hosts that a program could not find.
+fn hosts(words: &str) -> impl Iterator<Item = &str> {
+    let of = |before: &'static str| words.split(before).skip(1);
+    let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-');
+    let names = BEFORE_HOST.into_iter().flat_map(of);
+    let names = names.map(move |rest| rest.split(|sign| !is_of_name(sign)).next().unwrap_or_default());
+    names.filter(|name| name.contains('.') && !name.ends_with('.'))
+}
+
+/// A path from the organism's folder, as YAML in brackets has it.
+fn in_yaml(path: &Path, directory: &Path) -> String {
+    let path: PathBuf = path.strip_prefix(directory).unwrap_or(path).components().collect();
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|sign| sign.is_ascii_alphanumeric() || "._-/".contains(sign));
+    if is_plain && !text.starts_with('-') { text } else { serde_json::Value::from(text).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
+    use systole_core::types::ids::Name;
+
+    use super::*;
+
+    fn server(place: &Path, command: &[&str], sandbox: ProgramSandbox) -> McpServer {
+        let env = [("API".to_owned(), "https://api.example.com/v1".to_owned())].into();
+        let program = ListenerProgram {
+            run: Vec::new(),
+            adapter: Vec::new(),
+            directory: place.to_owned(),
+            env,
+            pass: Vec::new(),
+            stays: true,
+            by_length: false,
+            sandbox: Some(Box::new(sandbox)),
+        };
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        McpServer { name: Name::parse("files").unwrap(), program, command, installs: None }
+    }
+
+    #[test]
+    fn g9_the_line_names_folders_and_hosts_that_a_server_asks_for() {
+        let place = tempfile::tempdir().unwrap();
+        for folder in ["work", "a b", "out/in"] {
+            std::fs::create_dir_all(place.path().join(folder)).unwrap();
+        }
+        std::fs::write(place.path().join("x.json"), "").unwrap();
+        let line = |command: &[&str], sandbox, words: &str| {
+            sandbox_line(&server(place.path(), command, sandbox), place.path(), words)
+        };
+        let strict = ProgramSandbox::default;
+        let net = "net: [\"api.example.com:443\"]";
+        let of = |keys: &str| Some(format!("sandbox: {{{keys}{net}}}"));
+        assert_eq!(line(&["npx", "x", "./work"], strict(), ""), of("read: [work], "));
+        assert_eq!(
+            line(&["x", "--root=a b", "x.json", "--file=x.json"], strict(), ""),
+            of("read: [\"a b\", x.json], ")
+        );
+        // The whole folder of an organism holds its log.
+        assert_eq!(line(&["x", ".", "/"], strict(), ""), of(""));
+        let given = ProgramSandbox {
+            read: vec![place.path().join(".systole/mcp/files")],
+            write: vec![place.path().join("out")],
+            net: vec!["api.example.com:443".to_owned()],
+            ..strict()
+        };
+        assert_eq!(line(&["x", "out/in"], given.clone(), ""), None);
+        assert_eq!(
+            line(&["x", "work"], given, "getaddrinfo EAI_AGAIN data.example.org\n at x (ENOTFOUND me)"),
+            Some(
+                "sandbox: {read: [work], write: [out], net: [\"api.example.com:443\", \"data.example.org:443\"]}"
+                    .to_owned()
+            )
+        );
+    }
+}

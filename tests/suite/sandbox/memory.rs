@@ -1,0 +1,90 @@
+//! How much memory a program and all that it starts may hold together, in all the ways that there are to hold some.
+
+use systole_sandbox::SandboxLevel;
+
+use super::{Scene, everywhere};
+
+/// What every script begins with. The sandbox has 128 MiB.
+const HEAD: &str = "import ctypes, mmap, os, signal, subprocess, threading
+libc = ctypes.CDLL(None, use_errno=True)
+def hold(size, kind=mmap.MAP_SHARED):
+    memory = mmap.mmap(-1, size << 20, kind | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(memory), 4096):
+        memory[page] = 1
+    return memory
+";
+
+/// Memory that no limit of a single process bounds.
+const HOARDS: [(&str, &str); 4] = [
+    ("shared", "held = hold(200)\nsignal.pause()"),
+    (
+        "in several processes",
+        "children = [os.fork() for _ in range(2)]\nheld = hold(60, mmap.MAP_PRIVATE)\nsignal.pause()",
+    ),
+    // A process whose memory others of its user may not look at.
+    ("behind a closed door", "libc.prctl(4, 0)\nheld = hold(200)\nsignal.pause()"),
+    // The first thread ends, and its numbers with it.
+    (
+        "in another thread",
+        "begin = threading.Event()\ndef work():\n    begin.wait()\n    held = hold(200)\n    signal.pause()\n\
+         threading.Thread(target=work).start()\nbegin.set()\nlibc.syscall(60, 0)",
+    ),
+];
+/// The same where a program has namespaces of its own.
+const HOARDS_AT_FULL: [(&str, &str); 2] = [
+    (
+        "an object of System V",
+        "shm = libc.shmget(0, 200 << 20, 0o1600)\nlibc.shmat.restype = ctypes.c_void_p\nat = libc.shmat(shm, None, 0)\n\
+         ctypes.memset(at, 1, 200 << 20)\nlibc.shmdt(ctypes.c_void_p(at))\nsignal.pause()",
+    ),
+    ("files of its own folder", "open(os.environ['TMPDIR'] + '/x', 'wb').write(b'x' * (70 << 20))\nheld = hold(70)\nsignal.pause()"),
+];
+
+fn scene_ends(level: SandboxLevel, mut scene: Scene, (what, script): (&str, &str)) {
+    scene.policy.memory_bytes = 128 << 20;
+    scene.policy.output_bytes = 1 << 30;
+    let ran = scene.run(level, &[&scene.python(), "-c", &format!("{HEAD}{script}")]);
+    let words = "sandbox: more than 128 MiB of memory together; all were ended";
+    assert!(ran.code.is_none() && ran.stderr.contains(words), "{what}, {}: {ran:?}", level.as_str());
+}
+
+#[test]
+fn g2_memory_bounds_what_a_program_and_all_it_starts_hold_together() {
+    for hoard in HOARDS {
+        everywhere().for_each(|(level, scene)| scene_ends(level, scene, hoard));
+    }
+    for hoard in HOARDS_AT_FULL {
+        let full = everywhere().filter(|(level, _)| *level == SandboxLevel::Full);
+        full.for_each(|(level, scene)| scene_ends(level, scene, hoard));
+    }
+}
+
+#[test]
+fn g2_memory_that_processes_share_counts_once() {
+    // Eight children have the memory of their parent. Another one has it until it becomes a program, and that takes until
+    // a pipe is opened.
+    let script = "import time
+held = hold(80, mmap.MAP_PRIVATE), hold(20)
+pipe = os.environ['TMPDIR'] + '/pipe'
+os.mkfifo(pipe)
+def child(work):
+    number = os.fork()
+    if not number:
+        work()
+        os._exit(0)
+    return number
+def opens():
+    time.sleep(0.5)
+    os.open(pipe, os.O_WRONLY)
+children = [child(signal.pause) for _ in range(8)]
+child(opens)
+os.posix_spawn('/bin/true', ['true'], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, pipe, os.O_RDONLY, 0)])
+for child in children:
+    os.kill(child, signal.SIGKILL)
+print('all')";
+    for (level, mut scene) in everywhere() {
+        scene.policy.memory_bytes = 160 << 20;
+        let ran = scene.run(level, &[&scene.python(), "-c", &format!("{HEAD}{script}")]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "all\n"), "{}: {ran:?}", level.as_str());
+    }
+}
