@@ -256,6 +256,7 @@ impl LogFault {
             LogFault::NothingLost { .. }
             | LogFault::InUse { .. }
             | LogFault::Elsewhere { .. }
+            | LogFault::Full { .. }
             | LogFault::Io { .. } => false,
         }
     }
