@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::document_use::DocumentUse;
 use super::erasing::is_erasable;
-use super::export::documents::DocumentUse;
-use super::kinship::KinshipMismatch;
+use super::mismatch::RecordMismatch;
 use systole_core::rules::core_payload::{self, NamedErasure};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
@@ -79,8 +79,8 @@ impl LossPlace {
         LossPlace { position, thread: record.header.thread.clone(), seq: record.header.seq }
     }
 
-    fn misfit(&self, why: String) -> KinshipMismatch {
-        KinshipMismatch { position: self.position, thread: self.thread.clone(), seq: self.seq, why }
+    fn misfit(&self, why: String) -> RecordMismatch {
+        RecordMismatch { position: self.position, thread: self.thread.clone(), seq: self.seq, why }
     }
 }
 
@@ -101,7 +101,7 @@ pub struct LossCheck<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LossReport {
     /// What nothing explains.
-    pub misfits: Vec<KinshipMismatch>,
+    pub misfits: Vec<RecordMismatch>,
     /// How many documents records name.
     pub documents: u64,
     /// How many of them are not there and need not be: listeners that are no agents journal their hashes.

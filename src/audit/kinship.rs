@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::erasures::{LossCheck, PromptReading};
 use super::glance::attribute;
+use super::mismatch::RecordMismatch;
 use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -15,29 +16,6 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 512;
-
-/// A mismatch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KinshipMismatch {
-    /// The position of the record that shows it.
-    pub position: Position,
-    /// The thread of that record.
-    pub thread: ThreadId,
-    /// Its number.
-    pub seq: u64,
-    /// The mismatch in words.
-    pub why: String,
-}
-
-impl KinshipMismatch {
-    /// The mismatch in words, with the record that shows it, if one does.
-    pub fn words(&self) -> String {
-        match self.position {
-            Position(0) => self.why.clone(),
-            _ => format!("record {} of {}: {}", self.seq, self.thread, self.why),
-        }
-    }
-}
 
 /// What was checked, and the mismatches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -49,7 +27,7 @@ pub struct KinshipReport {
     /// How many of them are kept elsewhere, by listeners that are no agents.
     pub elsewhere: u64,
     /// The mismatches, in order of position.
-    pub misfits: Vec<KinshipMismatch>,
+    pub misfits: Vec<RecordMismatch>,
 }
 
 /// Checks a whole log.
@@ -95,8 +73,8 @@ impl Spawn {
         Spawn { position, thread: record.header.thread.clone(), seq: record.header.seq, leaf: record.leaf }
     }
 
-    fn misfit(self, why: &str) -> KinshipMismatch {
-        KinshipMismatch { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
+    fn misfit(self, why: &str) -> RecordMismatch {
+        RecordMismatch { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
     }
 }
 
@@ -116,7 +94,7 @@ struct Looking {
 impl Looking {
     fn misfit(&mut self, position: Position, record: &Record, why: impl Into<String>) {
         let (thread, seq) = (record.header.thread.clone(), record.header.seq);
-        self.looked.misfits.push(KinshipMismatch { position, thread, seq, why: why.into() });
+        self.looked.misfits.push(RecordMismatch { position, thread, seq, why: why.into() });
     }
 
     /// Checks a record of a child: the first must have the leaf of the spawning record as its origin.

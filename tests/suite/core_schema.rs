@@ -139,6 +139,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "by='operator'",
         "expires='1d'",
         "expires='1s'",
+        "forked='true'",
     ];
     // All attributes of this payload are optional; the door checks which must appear together.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {

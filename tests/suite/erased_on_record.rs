@@ -37,6 +37,16 @@ fn blank_body(log: &Path, position: u64) {
     connection.execute("DELETE FROM large WHERE pos = ?1", [position.cast_signed()]).unwrap();
 }
 
+/// A copy of a closed log, without anything that is left of an earlier one.
+fn copy_anew(log: &Path, copy: &Path) {
+    for end in ["-wal", "-shm", ".tip", ".secret", ".lock"] {
+        let mut beside = copy.as_os_str().to_owned();
+        beside.push(end);
+        drop(std::fs::remove_file(beside));
+    }
+    std::fs::copy(log, copy).unwrap();
+}
+
 /// Where the product and Python find damage.
 fn damage_positions(judge: &mut Judge, log: &Path) -> [Option<u64>; 2] {
     let product = match GatheredLog::of(log, &BTreeSet::new(), &[], READING) {
@@ -90,7 +100,7 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
         assert_eq!(damage_positions(judge, &log), [None, None]);
         let changed = folder.path().join("changed.db");
         for position in 1..=read_all(&log).len() as u64 {
-            std::fs::copy(&log, &changed).unwrap();
+            copy_anew(&log, &changed);
             blank_body(&changed, position);
             assert_eq!(damage_positions(judge, &changed), [Some(position); 2], "the body of #{position}");
         }
@@ -98,7 +108,7 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
         let documents: i64 = Connection::open(&log).unwrap().query_row(count, [], |row| row.get(0)).unwrap();
         for change in ["DELETE FROM document", "UPDATE document SET bytes = x''"] {
             for offset in 0..documents {
-                std::fs::copy(&log, &changed).unwrap();
+                copy_anew(&log, &changed);
                 let connection = Connection::open(&changed).unwrap();
                 connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
                 let one = format!("{change} WHERE id = (SELECT id FROM document LIMIT 1 OFFSET {offset})");
@@ -155,13 +165,10 @@ fn c9_an_erased_record_explains_only_earlier_bodies_from_which_no_state_is_made(
         (request, vec![forked.clone(), names(request, 0)], None),
     ] {
         let changed = at.join("changed.db");
-        std::fs::copy(&log, &changed).unwrap();
+        copy_anew(&log, &changed);
         said.iter().for_each(|body| append_core_record(&changed, body));
         blank_body(&changed, gone);
         assert_eq!(damage_positions(judge, &changed), [found; 2], "#{gone} and {said:?}");
-        for end in [".tip", ".secret", ".lock"] {
-            drop(std::fs::remove_file(at.join(format!("changed.db{end}"))));
-        }
     }
 }
 
@@ -176,8 +183,7 @@ fn c5_a_fork_names_what_it_lacks_at_its_own_positions() {
         record.header.kind == RecordKind::Journal
             && String::from_utf8_lossy(&record.body).contains("model-result")
     };
-    let results = positions(&log, is_result);
-    let second = results[results.len() - 2];
+    let second = positions(&log, is_result).pop().unwrap();
     let thread = read_all(&log)[second as usize - 1].header.thread.to_string();
     done(systole(at, &["erase", "--whole", &second.to_string()]));
     let turn = read_all(&log)[second as usize - 1].header.turn.unwrap() + 1;
@@ -236,7 +242,8 @@ fn c9_an_export_carries_the_records_of_erasures_and_any_other_hole_is_unexplaine
         assert_eq!((code, words.as_str()), (Some(1), "sound"));
     }
     let ran = systole(at, &["verify", "changed.zip"]);
-    assert!(ran.stdout.contains("unexplained: it is said to be erased"), "{ran:?}");
+    let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("unexplained: it is said to be erased"), "{ran:?}");
     // A prompt that is not there has no reason either.
     done(systole(at, &["export", "@last", "--no-proof", "-o", "P.zip"]));
     std::fs::remove_file(at.join("T.zip")).unwrap();

@@ -5,80 +5,13 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
-use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::ExportFault;
 use super::record_line::{bytes_of, hex_of};
-use crate::audit::glance::attribute;
+use crate::audit::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
-use systole_core::types::record::{Record, RecordKind};
-
-/// What a document is to the record that names it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DocumentUse {
-    /// The configuration in force, with its schemas.
-    Configuration,
-    /// The bytes of a refused payload.
-    Refused,
-    /// A prompt, or an earlier part of one.
-    Prompt,
-    /// A piece of a model's answer.
-    Answer,
-}
-
-impl DocumentUse {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DocumentUse::Configuration => "configuration",
-            DocumentUse::Refused => "refused",
-            DocumentUse::Prompt => "prompt",
-            DocumentUse::Answer => "answer",
-        }
-    }
-
-    /// What records call it.
-    pub const fn words(self) -> &'static str {
-        match self {
-            DocumentUse::Configuration => "the configuration",
-            DocumentUse::Refused => "the refused bytes",
-            DocumentUse::Prompt => "the prompt",
-            DocumentUse::Answer => "the answer of a model",
-        }
-    }
-
-    /// Whether a journal names it.
-    pub const fn is_of_journal(self) -> bool {
-        matches!(self, DocumentUse::Prompt | DocumentUse::Answer)
-    }
-
-    /// The documents that a record with this kind and body names besides its configuration.
-    pub fn named_in(kind: &str, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
-        let named: Vec<(String, DocumentUse)> = if kind == RecordKind::Refusal.as_str() {
-            let refused = attribute(body, "system-error", "hash");
-            refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
-        } else if kind == RecordKind::Journal.as_str() {
-            match EarlierEntry::read(body).map(|earlier| earlier.entry) {
-                Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
-                Ok(JournalEntry::Result(outcome)) => {
-                    outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()
-                }
-                Err(_) => Vec::new(),
-            }
-        } else {
-            Vec::new()
-        };
-        named.into_iter().filter_map(|(hash, what)| Some((Digest::parse(&hash).ok()?, what))).collect()
-    }
-
-    /// All documents that a record names.
-    pub fn named_by(record: &Record) -> impl Iterator<Item = (Digest, DocumentUse)> {
-        let header = &record.header;
-        let config = std::iter::once((header.config, DocumentUse::Configuration));
-        config.chain(DocumentUse::named_in(header.kind.as_str(), &record.body))
-    }
-}
+use systole_core::types::record::Record;
 
 /// A document outside of its log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -10,10 +10,11 @@ use systole_proof::tree::TreeHash;
 
 use super::children::{Children, parent};
 use super::damage::ExportDamage;
-use super::documents::{DocumentUse, ExportedDocument};
+use super::documents::ExportedDocument;
 use super::holes::{ExportHole, HoleReason};
 use super::record_line::{ExportedRecord, HashedLine, digest};
 use super::statement::ExportPredicate;
+use crate::audit::document_use::DocumentUse;
 use crate::audit::erasing::is_erasable;
 use crate::audit::erasures::{PromptReading, RecordedErasures};
 use systole_core::types::ids::Digest;
