@@ -114,11 +114,8 @@ pub(super) async fn open(
             let stream = Box::pin(stream).await?;
             let manner = stands_by.map_or(TakeOverMode::AtOnce, TakeOverMode::StandBy);
             let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
-            let writing = WritableLog {
-                writer: Box::new(opened.writer),
-                secret: opened.secret.0,
-                notes: Vec::new(),
-            };
+            let writing =
+                WritableLog { writer: Box::new(opened.writer), secret: opened.secret.0, notes: Vec::new() };
             Ok(OwnedLog {
                 reader: Arc::new(opened.reader),
                 lead: Some(opened.lead),
@@ -128,8 +125,7 @@ pub(super) async fn open(
         LogPlace::Memory(memory) => {
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            let writing =
-                WritableLog { writer: Box::new(memory.clone()), secret, notes: Vec::new() };
+            let writing = WritableLog { writer: Box::new(memory.clone()), secret, notes: Vec::new() };
             Ok(OwnedLog { reader: Arc::new(memory), lead: None, writing: Writing::Open(writing) })
         }
     }
