@@ -13,7 +13,6 @@ pub mod comparable;
 pub mod configurations;
 pub mod costs;
 pub mod decisions;
-pub mod decided;
 pub mod document_use;
 pub mod erasing;
 pub mod erasures;

@@ -322,7 +322,9 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     }
     stays.extend(beside(log));
     stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
-    stays.push("what systole run printed elsewhere: on a terminal, or into the journal of the system".to_owned());
+    stays.push(
+        "what systole run printed elsewhere: on a terminal, or into the journal of the system".to_owned(),
+    );
     stays
 }
 

@@ -236,7 +236,13 @@ fn written() -> Vec<Arc<[u8]>> {
     vec![
         budget_payload::time(&clocked),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[], None),
-        core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()], Some(Digest([2; 32]))),
+        core_payload::boot(
+            "hello",
+            Digest([1; 32]),
+            Millis(0),
+            &[name.clone(), name.clone()],
+            Some(Digest([2; 32])),
+        ),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::forked(&CallPath::top(1), 2),
         core_payload::shutdown(core_payload::DRAIN),

@@ -182,7 +182,12 @@ fn c13_a_log_of_format_3_gets_its_places_and_keeps_its_rules() {
     threads.iter().for_each(|thread| assert_eq!(of(&early, thread), wanted(thread), "read as it is"));
     assert_eq!(sqlite::format(&folder.log()), Ok(3), "reading changes nothing");
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!(opened.notes.len(), 2, "it is converted, and its tip did not come with it: {:?}", opened.notes);
+    assert_eq!(
+        opened.notes.len(),
+        2,
+        "it is converted, and its tip did not come with it: {:?}",
+        opened.notes
+    );
     for reader in [&opened.reader, &early] {
         threads.iter().for_each(|thread| assert_eq!(of(reader, thread), wanted(thread), "and as it is now"));
     }

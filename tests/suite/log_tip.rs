@@ -102,7 +102,10 @@ fn c15_a_write_ahead_log_that_is_gone_or_cut_is_noticed() {
         let (gone, _) = lost(&whole);
         assert_eq!(gone.last, Position(60), "cut to {length}: {gone}");
         let condition = sqlite::condition(&whole.log()).unwrap();
-        assert!(matches!(condition.lost, Some(LogFault::Lost { gone: found, .. }) if found == gone), "{length}");
+        assert!(
+            matches!(condition.lost, Some(LogFault::Lost { gone: found, .. }) if found == gone),
+            "{length}"
+        );
     }
     std::fs::remove_file(file(&whole, "-wal")).unwrap();
     let (gone, why) = lost(&whole);
@@ -250,7 +253,10 @@ fn c15_how_a_log_was_left_is_reported() {
     let doctor = systole(copy.path(), &["doctor", "--log", "organism.db"]);
     let verified = systole(copy.path(), &["verify", "--log", "organism.db"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(flat(&verified.stdout).contains("not checked: whether the last records are there"), "{verified:?}");
+    assert!(
+        flat(&verified.stdout).contains("not checked: whether the last records are there"),
+        "{verified:?}"
+    );
     let said = flat(&doctor.stdout);
     assert!(said.contains("looks like a copy") && said.contains("there is no "), "{said}");
     drop(opened);

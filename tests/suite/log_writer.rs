@@ -180,7 +180,8 @@ impl LogWriter for Torn {
 fn only_a_fault_of_the_log_itself_is_damage() {
     let path = || "organism.db".to_owned();
     let io = LogFault::Io { path: path(), why: "disk I/O error".to_owned() };
-    let damaged = LogFault::Damaged { path: path(), position: Position(7), why: "it has other bytes".to_owned() };
+    let damaged =
+        LogFault::Damaged { path: path(), position: Position(7), why: "it has other bytes".to_owned() };
     for (fault, is_damaged) in [(io, false), (damaged, true)] {
         assert_eq!(LogStop::from(fault.clone()), LogStop { words: fault.to_string(), is_damaged });
     }

@@ -104,7 +104,10 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     drop(settled);
     let batches = Box::new(|_, _| BatchHandover::Over);
     let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
-    assert_eq!(run(engine, lines, None).await, LoopEnd::Broken("the writer of the log is gone".to_owned().into()));
+    assert_eq!(
+        run(engine, lines, None).await,
+        LoopEnd::Broken("the writer of the log is gone".to_owned().into())
+    );
 }
 
 /// No other input may come for a long time: an input that waits for the log must not wait for another

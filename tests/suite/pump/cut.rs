@@ -29,7 +29,9 @@ pub(crate) fn busy() -> (DecideStage, Vec<usize>) {
         work(stage);
         commits.push(stage.records.len());
     };
-    step(&mut stage, &mut |s| drop(s.happens(EventKind::Booted { listeners: vec![name("tool")], program: None })));
+    step(&mut stage, &mut |s| {
+        drop(s.happens(EventKind::Booted { listeners: vec![name("tool")], program: None }))
+    });
     step(&mut stage, &mut |s| drop(s.asks("k", "agent", None)));
     step(&mut stage, &mut |s| drop(s.asks("k2", "quiet", Some(&root()))));
     step(&mut stage, &mut |s| {

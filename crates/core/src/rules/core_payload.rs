@@ -30,13 +30,7 @@ pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) ->
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// `<boot>`: the organism starts, under this version of the program, whose file has this hash.
-pub fn boot(
-    organism: &str,
-    config: Digest,
-    at: Millis,
-    listeners: &[Name],
-    program: Option<Digest>,
-) -> Body {
+pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name], program: Option<Digest>) -> Body {
     let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
     let program = program.map(|hash| hash.to_string());
     written("boot", |boot| {
