@@ -309,15 +309,14 @@ fn check(
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
-    let mut warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
+    let warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
     check_broker(&mut diagnostics, &declared);
     // A stored configuration signs nothing.
     let signed = lies.and(declared.proof.as_ref()).map(|proof| (proof, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
-    thinking.warnings.append(&mut following.warnings);
-    thinking.warnings.append(&mut warnings);
+    thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
     let is_finite = workflows::no_circle(&mut diagnostics, &declared);
     let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
     // A stored configuration was accepted before and must stay readable.

@@ -12,11 +12,23 @@ use systole_core::types::codes::Code;
 
 /// Folders of the system, with all that is in them.
 const OF_SYSTEM: [&str; 13] = [
-    "/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sbin", "/sys", "/usr",
+    "/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sbin", "/sys",
+    "/usr",
 ];
 /// Folders that many programs share. What is in them may belong to one.
 const SHARED: [&str; 13] = [
-    "/", "/home", "/media", "/mnt", "/opt", "/run", "/srv", "/tmp", "/var", "/var/cache", "/var/lib", "/var/log",
+    "/",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/run",
+    "/srv",
+    "/tmp",
+    "/var",
+    "/var/cache",
+    "/var/lib",
+    "/var/log",
     "/var/tmp",
 ];
 /// Folders with the homes of persons, and the home of the superuser.

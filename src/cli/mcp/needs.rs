@@ -29,7 +29,8 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
         let option = word.split_once('=').filter(|_| !is_variable && word.starts_with('-'));
         let value = option.map_or(word.as_str(), |(_, value)| value);
         let path = directory.join(value);
-        let is_meant = path.is_dir() || (path.is_file() && value.len() < word.len() + usize::from(is_variable));
+        let is_meant =
+            path.is_dir() || (path.is_file() && value.len() < word.len() + usize::from(is_variable));
         let has = |folder: &PathBuf| covers(folder, &path);
         if let Some(address) = net_address(value) {
             net.insert(address);

@@ -212,7 +212,8 @@ for line in sys.stdin:
 
 #[test]
 fn g9_a_pin_names_the_line_that_a_server_needs() {
-    let house = ToolHouse::new(&format!("  files: {{mcp: {}, entry: true}}\n", npm("filesystem", ", ./work")));
+    let house =
+        ToolHouse::new(&format!("  files: {{mcp: {}, entry: true}}\n", npm("filesystem", ", ./work")));
     let line = "sandbox: {read: [work]}";
     says(&house.systole(&["mcp", "pin"]), 5, &[&format!("try: {line} at listeners.files")]);
     let file = house.read("organism.yaml");

@@ -37,7 +37,10 @@ const HOARDS_AT_FULL: [(&str, &str); 2] = [
         "shm = libc.shmget(0, 200 << 20, 0o1600)\nlibc.shmat.restype = ctypes.c_void_p\nat = libc.shmat(shm, None, 0)\n\
          ctypes.memset(at, 1, 200 << 20)\nlibc.shmdt(ctypes.c_void_p(at))\nsignal.pause()",
     ),
-    ("files of its own folder", "open(os.environ['TMPDIR'] + '/x', 'wb').write(b'x' * (70 << 20))\nheld = hold(70)\nsignal.pause()"),
+    (
+        "files of its own folder",
+        "open(os.environ['TMPDIR'] + '/x', 'wb').write(b'x' * (70 << 20))\nheld = hold(70)\nsignal.pause()",
+    ),
 ];
 
 fn scene_ends(level: SandboxLevel, mut scene: Scene, (what, script): (&str, &str)) {
@@ -61,12 +64,12 @@ fn g2_memory_bounds_what_a_program_and_all_it_starts_hold_together() {
 
 #[test]
 fn g2_memory_that_processes_share_counts_once() {
-    // Eight children have the memory of their parent. Another one has it until it becomes a program, and that takes until
-    // a pipe is opened.
+    // A child has the memory of its parent until it becomes a program, which here takes until a pipe is opened. Then eight
+    // children have it that become none.
     let script = "import time
-held = hold(80, mmap.MAP_PRIVATE), hold(20)
 pipe = os.environ['TMPDIR'] + '/pipe'
 os.mkfifo(pipe)
+begin, begins = os.pipe()
 def child(work):
     number = os.fork()
     if not number:
@@ -74,11 +77,15 @@ def child(work):
         os._exit(0)
     return number
 def opens():
-    time.sleep(0.5)
+    os.read(begin, 1)
+    time.sleep(0.3)
     os.open(pipe, os.O_WRONLY)
-children = [child(signal.pause) for _ in range(8)]
 child(opens)
+held = hold(80, mmap.MAP_PRIVATE), hold(20)
+os.write(begins, b'x')
 os.posix_spawn('/bin/true', ['true'], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, pipe, os.O_RDONLY, 0)])
+children = [child(signal.pause) for _ in range(8)]
+time.sleep(0.2)
 for child in children:
     os.kill(child, signal.SIGKILL)
 print('all')";

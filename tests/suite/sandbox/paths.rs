@@ -96,7 +96,9 @@ fn g2_no_program_may_write_what_its_organism_is_made_of() {
         ("schemas", "the pin of served"),
     ] {
         let one = |key: &str| {
-            said(&format!("run: [sh, tools/one.sh], sandbox: {{{key}: [{part}]}}, accepts: [ask], entry: true"))
+            said(&format!(
+                "run: [sh, tools/one.sh], sandbox: {{{key}: [{part}]}}, accepts: [ask], entry: true"
+            ))
         };
         let words = format!("listeners.one.sandbox.write: `{part}` contains {what}");
         assert!(one("write").contains(&words), "{}", one("write"));
@@ -111,7 +113,10 @@ fn g2_a_folder_of_the_system_is_warned_about() {
     let place = tempfile::tempdir().unwrap();
     for (folder, words) in [
         ("/etc", "sandbox.write: `/etc` is a folder of the system, and the program may write it"),
-        ("/var/tmp", "sandbox.write: `/var/tmp` is a folder that programs share, and the program may write it"),
+        (
+            "/var/tmp",
+            "sandbox.write: `/var/tmp` is a folder that programs share, and the program may write it",
+        ),
     ] {
         let file = format!(
             "organism: {{name: hello}}\nlisteners:\n  one: {{run: [sh, one.sh], sandbox: {{write: [{folder}]}}, accepts: [ask], entry: true}}\n"

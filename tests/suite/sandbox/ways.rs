@@ -99,7 +99,8 @@ fn g2_calls_that_could_open_the_sandbox_are_refused_at_both_levels() {
     for (level, scene) in everywhere() {
         scene.refuses(level, &KERNEL);
         // A pipe has no terminal: only the filter says EPERM.
-        let errors = scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare", "memfd"]);
+        let errors =
+            scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare", "memfd"]);
         let of = |way: &str| errors[way].as_str();
         assert_eq!(
             (of("tty-input"), of("x32"), of("unshare")),

@@ -63,7 +63,10 @@ fn attempts(order: &TrialOrder) -> Vec<(&'static str, bool)> {
         ("make a namespace", nix::sched::unshare(CloneFlags::CLONE_NEWUSER).is_ok()),
         ("signal a process outside", process.is_some_and(|process| test_kill_process(process).is_ok())),
         ("read a process outside", fs::read(format!("/proc/{}/status", order.process)).is_ok()),
-        ("change the priority of a process outside", process.is_some_and(|process| same_priority(process).is_ok())),
+        (
+            "change the priority of a process outside",
+            process.is_some_and(|process| same_priority(process).is_ok()),
+        ),
         (
             "change the processors of a process outside",
             process.is_some_and(|process| same_processors(process).is_ok()),

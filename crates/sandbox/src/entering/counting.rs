@@ -30,7 +30,9 @@ pub(super) struct SandboxLook {
 pub(super) fn check() -> Result<(), String> {
     match Path::new("/proc/thread-self/children").exists() {
         true => Ok(()),
-        false => Err("this kernel does not list the children of a process, so nothing could be counted".into()),
+        false => {
+            Err("this kernel does not list the children of a process, so nothing could be counted".into())
+        }
     }
 }
 
@@ -50,7 +52,7 @@ pub(super) fn look(order: &EntryOrder, inner: Pid) -> SandboxLook {
         if processes.len() > most {
             return SandboxLook::ending(format!("more than {most} processes at once; all were ended"));
         }
-        let held = memory::held(&processes, adopter, limit);
+        let held = memory::count(&processes, adopter, limit);
         if held.bytes <= limit {
             // Reading every page table takes a while, and the program waits meanwhile.
             let more = if held.is_exact { held.bytes >> 25 } else { 0 };

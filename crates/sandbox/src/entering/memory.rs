@@ -30,10 +30,11 @@ pub(super) struct HeldMemory {
 
 /// Counts the memory of these processes. `inner` is the inner process of level `full`. The exact count is made only if
 /// the quick one, which is never lower, is above the limit.
-pub(super) fn held(processes: &[String], inner: Option<Pid>, limit: u64) -> HeldMemory {
+pub(super) fn count(processes: &[String], inner: Option<Pid>, limit: u64) -> HeldMemory {
     let private = inner.map(|inner| PathBuf::from(format!("/proc/{}/root{PRIVATE}", inner.as_raw_nonzero())));
-    let objects = private.as_deref().map_or(0, |private| objects() + stored(private));
-    let quick = processes.iter().filter_map(|process| HeldProcess::read(process)).map(|held| held.most());
+    let objects = private.as_deref().map_or(0, |private| object_bytes() + stored_bytes(private));
+    let quick =
+        processes.iter().filter_map(|process| HeldProcess::read(process)).map(|held| held.most_bytes());
     let quick = objects + quick.sum::<u64>();
     if quick <= limit {
         return HeldMemory { bytes: quick, is_exact: false };
@@ -43,9 +44,9 @@ pub(super) fn held(processes: &[String], inner: Option<Pid>, limit: u64) -> Held
     let waiting: Vec<u64> = processes.iter().map(|process| waiting_threads(process)).collect();
     let exact = processes.iter().zip(waiting).filter_map(|(process, waiting)| {
         let held = HeldProcess::read(process)?;
-        let own = held.exactly();
+        let own = held.exact_bytes();
         // Each child for which a thread waits has the same memory, and was counted as well.
-        Some((own + held.overhead(), own * waiting))
+        Some((own + held.overhead_bytes(), own * waiting))
     });
     let (own, twice) = exact.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     HeldMemory { bytes: (objects + own).saturating_sub(twice), is_exact: true }
@@ -66,8 +67,9 @@ impl HeldProcess {
         };
         let folder = Path::new("/proc").join(process);
         // The first thread may have ended before the others.
-        of(folder.clone())
-            .or_else(|| fs::read_dir(folder.join("task")).ok()?.flatten().find_map(|thread| of(thread.path())))
+        of(folder.clone()).or_else(|| {
+            fs::read_dir(folder.join("task")).ok()?.flatten().find_map(|thread| of(thread.path()))
+        })
     }
 
     /// A number of the status, in kilobytes if it is a size.
@@ -77,27 +79,27 @@ impl HeldProcess {
     }
 
     /// What the kernel needs to keep it: page tables and threads.
-    fn overhead(&self) -> u64 {
+    fn overhead_bytes(&self) -> u64 {
         (self.number("VmPTE") << 10) + self.number("Threads") * THREAD_BYTES
     }
 
     /// All that it holds, what it shares with others included.
-    fn most(&self) -> u64 {
+    fn most_bytes(&self) -> u64 {
         let sizes = ["RssAnon", "RssShmem", "VmSwap", "HugetlbPages"].map(|name| self.number(name) << 10);
-        sizes.iter().sum::<u64>() + self.overhead()
+        sizes.iter().sum::<u64>() + self.overhead_bytes()
     }
 
     /// Its part of what it holds.
-    fn exactly(&self) -> u64 {
+    fn exact_bytes(&self) -> u64 {
         let maps = fs::read_to_string(self.folder.join("smaps"));
         // A process may close its mappings to others of its user.
-        maps.map_or_else(|_| self.most() - self.overhead(), |maps| mapped(&maps))
+        maps.map_or_else(|_| self.most_bytes() - self.overhead_bytes(), |maps| mapped_bytes(&maps))
     }
 }
 
 /// A process's part of the memory behind its mappings. Of files and System V objects only the pages count that are the
 /// process's own: the others are on a disk or counted elsewhere.
-fn mapped(maps: &str) -> u64 {
+fn mapped_bytes(maps: &str) -> u64 {
     let (mut kilobytes, mut is_memory) = (0, true);
     for line in maps.lines() {
         let mut columns = line.split_ascii_whitespace();
@@ -145,13 +147,16 @@ fn waits_and_shares(call: &str) -> bool {
 }
 
 /// Bytes of the System V objects of this process's namespace.
-fn objects() -> u64 {
+fn object_bytes() -> u64 {
     let of = |(table, columns): (&str, &[(usize, u64)])| {
         let lines = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
         let rows = lines.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
         let row = |row: Vec<&str>| -> u64 {
             let bytes = columns.iter().map(|(column, each)| {
-                row.get(*column).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0).saturating_mul(*each)
+                row.get(*column)
+                    .and_then(|number| number.parse::<u64>().ok())
+                    .unwrap_or(0)
+                    .saturating_mul(*each)
             });
             bytes.sum()
         };
@@ -161,8 +166,9 @@ fn objects() -> u64 {
 }
 
 /// Bytes of the files on the file system at a path.
-fn stored(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(0, |found| (found.f_blocks - found.f_bfree).saturating_mul(found.f_frsize))
+fn stored_bytes(path: &Path) -> u64 {
+    rustix::fs::statvfs(path)
+        .map_or(0, |found| (found.f_blocks - found.f_bfree).saturating_mul(found.f_frsize))
 }
 
 #[cfg(test)]
@@ -186,9 +192,9 @@ mod tests {
             ("/SYSV00000000 (deleted)", 17, 9),
             ("/tmp/of a program", 17, 9),
         ] {
-            assert_eq!(mapped(&mapping(name, file)), kilobytes << 10, "{name}");
+            assert_eq!(mapped_bytes(&mapping(name, file)), kilobytes << 10, "{name}");
         }
-        assert_eq!(mapped(&(mapping("", 0) + &mapping("/x", 5))), 110 << 10);
+        assert_eq!(mapped_bytes(&(mapping("", 0) + &mapping("/x", 5))), 110 << 10);
     }
 
     #[test]
@@ -198,6 +204,8 @@ mod tests {
         // A thread that is waited for is no process that would be counted.
         assert!(!of(WAITS_AND_SHARES | libc::CLONE_THREAD));
         assert!(!of(libc::CLONE_VFORK) && !of(libc::CLONE_VM));
-        assert!(!waits_and_shares("running\n") && !waits_and_shares("-1 0x4111 0x0\n") && !waits_and_shares(""));
+        assert!(
+            !waits_and_shares("running\n") && !waits_and_shares("-1 0x4111 0x0\n") && !waits_and_shares("")
+        );
     }
 }

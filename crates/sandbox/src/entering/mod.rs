@@ -63,7 +63,7 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         // The program can read these arguments, so the order itself comes through a pipe.
         (Some("inside"), number) => {
             let (pipe, port) = (text(), text().and_then(|port| port.parse().ok()));
-            let order = status::handed_over(number.as_deref()).and_then(|order| read(&order));
+            let order = status::read_order(number.as_deref()).and_then(|order| read(&order));
             order.and_then(|order| inside::run(&order, (pipe.as_deref(), port), arguments.collect()))
         }
         (Some(PROXY), Some(list)) => proxy::run(&list),

@@ -30,16 +30,16 @@ pub(super) enum InnerReport {
 /// The ends of a pipe for reports: the outer one, and the one that the inner process inherits.
 pub(super) fn report_pipe() -> Result<(PipeReader, OwnedFd), String> {
     let (reader, writer) = std::io::pipe().map_err(|error| cannot("make a pipe", error))?;
-    Ok((reader, inherited(writer.into())?))
+    Ok((reader, let_inherit(writer.into())?))
 }
 
 /// The same for an order.
 pub(super) fn order_pipe() -> Result<(PipeWriter, OwnedFd), String> {
     let (reader, writer) = std::io::pipe().map_err(|error| cannot("make a pipe", error))?;
-    Ok((writer, inherited(reader.into())?))
+    Ok((writer, let_inherit(reader.into())?))
 }
 
-fn inherited(end: OwnedFd) -> Result<OwnedFd, String> {
+fn let_inherit(end: OwnedFd) -> Result<OwnedFd, String> {
     rustix::io::fcntl_setfd(&end, rustix::io::FdFlags::empty())
         .map_err(|error| cannot("hand on a pipe", error))?;
     Ok(end)
@@ -52,19 +52,19 @@ pub(super) fn number(end: &OwnedFd) -> String {
 
 /// Takes over the inner end for reports.
 pub(super) fn taken_over(number: Option<&str>) -> Result<File, String> {
-    reopened(number, File::options().write(true).custom_flags(libc::O_NONBLOCK))
+    reopen(number, File::options().write(true).custom_flags(libc::O_NONBLOCK))
 }
 
 /// The order that the outer process hands over.
-pub(super) fn handed_over(number: Option<&str>) -> Result<String, String> {
+pub(super) fn read_order(number: Option<&str>) -> Result<String, String> {
     // The outer process closes its end when it has written.
-    let mut pipe = reopened(number, File::options().read(true))?;
+    let mut pipe = reopen(number, File::options().read(true))?;
     let mut order = String::new();
     pipe.read_to_string(&mut order).map_err(|error| cannot("read its order", error))?;
     Ok(order)
 }
 
-fn reopened(number: Option<&str>, how: &OpenOptions) -> Result<File, String> {
+fn reopen(number: Option<&str>, how: &OpenOptions) -> Result<File, String> {
     let number: i32 =
         number.and_then(|text| text.parse().ok()).ok_or_else(|| "its pipe is missing".to_owned())?;
     let file = how

@@ -218,7 +218,9 @@ fn on_others(all: &mut Refusals, level: SandboxLevel) -> Result<(), seccompiler:
         all.insert(call, vec![other(0)?]);
     }
     // These take a process, a group or a user. The outer process is in the group.
-    for (call, process) in [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_OF_PROCESS)] {
+    for (call, process) in
+        [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_OF_PROCESS)]
+    {
         all.insert(call, vec![when(&[(0, Width::Dword, Is::Ne, process)])?, other(1)?]);
     }
     Ok(())

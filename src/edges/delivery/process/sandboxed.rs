@@ -135,7 +135,8 @@ pub(super) fn command(
     let mut policy = policy(sandbox);
     if !program.adapter.is_empty() && !program.run.is_empty() {
         // This program starts another one in the sandbox.
-        let found = installed(&program.run, &program.directory, search(environment)).ok_or(NoSandbox::NoProgram)?;
+        let found =
+            installed(&program.run, &program.directory, search(environment)).ok_or(NoSandbox::NoProgram)?;
         policy.read.extend(found.read);
     }
     let path = path.to_str().ok_or_else(|| because("the path of the program is not UTF-8".to_owned()))?;
