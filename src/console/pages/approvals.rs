@@ -140,7 +140,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
             waiting: found
                 .waiting
                 .iter()
-                .map(|one| RequestCard::of(one, found.now, found.link(&frame, &one.thread, None)))
+                .map(|one| RequestCard::of(one, &organism, found.now, found.link(&frame, &one.thread, None)))
                 .collect(),
             decided,
             one: one.map(|one| one.to_string()),
