@@ -26,6 +26,8 @@ use systole_core::types::time::{Millis, spoken};
 
 /// Records per read.
 const PAGE: usize = 256;
+/// The form in which an MCP server asks a person, which is answered by its fields.
+const FORM: &str = "input-form";
 /// Columns of the message from outside: some lines of a terminal.
 const REQUEST: usize = 280;
 
@@ -276,8 +278,8 @@ impl WaitingRequest {
     }
 
     /// The request in lines: who wants what, until when, the message from outside, everything that a person must see,
-    /// in full, and its hash.
-    pub fn lines(&self, now: Millis) -> Vec<String> {
+    /// in full, and its hash. `tool` is what the server of a called MCP tool says of it.
+    pub fn lines(&self, now: Millis, tool: Option<&str>) -> Vec<String> {
         let left = self.left(now);
         let WaitingRequest { listener, caller, thread, .. } = self;
         let head = match &self.about {
@@ -302,6 +304,9 @@ impl WaitingRequest {
                 lines.extend(wrapped("", 6, &text));
             }
             None => lines.push("    the message from outside is not in the log".to_owned()),
+        }
+        if let Some(words) = tool {
+            lines.extend(wrapped("    the tool, in its server's words:", 6, &format!(" {words}")));
         }
         match &self.about {
             RequestSubject::Approval { payload, .. } => {
@@ -350,8 +355,9 @@ impl WaitingRequest {
         let (approve, reject) = (format!("systole approve {id}"), format!("systole reject {id} --note WHY"));
         match &self.about {
             RequestSubject::Approval { unknown: Some(_), .. } => vec![approve, reject],
-            RequestSubject::Approval { .. } => {
-                vec![approve, reject, format!("systole amend {id} --file FILE")]
+            RequestSubject::Approval { element, .. } => {
+                let how = if element == FORM { "FIELD=VALUE …" } else { "--file FILE" };
+                vec![approve, reject, format!("systole amend {id} {how}")]
             }
             RequestSubject::Question { choices, .. } => vec![question::commands(id, choices)],
         }

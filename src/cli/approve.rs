@@ -14,10 +14,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use systole_mcp::adapter::filled_form;
 
 use super::exit::CommandExit;
-use super::forms::Forms;
+use super::forms::{Forms, model_of_payload, tool_words};
 use super::looking::{Looking, PastPosition};
+use super::made;
 use super::place::Place;
 use super::send::document;
 use crate::audit::columns::wrapped;
@@ -75,18 +77,23 @@ pub(super) struct Reject {
 
 /// Puts another payload in place of one that waits for a person.
 ///
-/// It is judged by the same schema, and goes out under the name of the caller.
+/// It is judged by the same schema, and goes out under the name of the caller. With fields, the form of an MCP server
+/// gets these values; any other payload is made of the fields alone, as `send` makes it.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  systole amend a1 --file corrected.xml")]
+  systole amend a1 --file corrected.xml
+  systole amend a1 name=Al seats=2")]
 pub(super) struct Amend {
     #[command(flatten)]
     place: Place,
     /// The approval, as in a1
     #[arg(value_parser = request)]
     id: PersonRequestId,
+    /// A field of it: seats=2
+    #[arg(value_name = "FIELD=VALUE")]
+    fields: Vec<String>,
     /// The payload; `-` is stdin, and so is nothing
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     file: Option<PathBuf>,
     #[command(flatten)]
     bound: Bound,
@@ -184,16 +191,55 @@ impl Reject {
 
 impl Amend {
     pub(super) fn run(self) -> CommandExit {
-        let Amend { place, id, file, bound, note } = self;
-        let amended = document(place.screen(), file.as_deref());
-        amended
-            .and_then(|bytes| match std::str::from_utf8(&bytes) {
-                Ok(_) => Ok(bytes),
-                Err(_) => Err(place.screen().fail(CommandExit::Payload, "the payload is not UTF-8")),
-            })
-            .and_then(|bytes| one(&place, id, &bound, note, PersonDecision::Amend(bytes)))
-            .unwrap_or_else(|exit| exit)
+        self.whole().unwrap_or_else(|exit| exit)
     }
+
+    fn whole(self) -> Result<CommandExit, CommandExit> {
+        let Amend { place, id, fields, file, bound, note } = self;
+        let screen = place.screen();
+        if !fields.is_empty() {
+            let (bytes, hash) = made_of(&place, id, &fields)?;
+            let hash = bound.of(&place, id)?.or(Some(hash));
+            return rule(&place, vec![amendment(id, hash, note, bytes)]);
+        }
+        let bytes = document(screen, file.as_deref())?;
+        if std::str::from_utf8(&bytes).is_err() {
+            return Err(screen.fail(CommandExit::Payload, "the payload is not UTF-8"));
+        }
+        rule(&place, vec![amendment(id, bound.of(&place, id)?, note, bytes)])
+    }
+}
+
+fn amendment(
+    request: PersonRequestId,
+    hash: Option<Digest>,
+    note: Option<String>,
+    bytes: Vec<u8>,
+) -> PersonOrder {
+    PersonOrder { by: Name::operator(), request, hash, note, says: PersonDecision::Amend(bytes) }
+}
+
+/// The payload that fields make in place of a waiting one, with the hash of the waiting one.
+fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec<u8>, Digest), CommandExit> {
+    let looking = Looking::anywhere(place)?;
+    let screen = looking.screen;
+    let waiting = looking.requests()?.into_iter().find(|one| one.id == id);
+    let Some((one, (element, payload))) = waiting.as_ref().and_then(|one| Some((one, one.payload()?))) else {
+        let exit = screen.fail(CommandExit::Payload, format!("{id} is no payload that waits"));
+        screen.say("  try: systole approve, which lists what waits");
+        return Err(exit);
+    };
+    let bytes = match filled_form(payload.as_bytes(), fields) {
+        Some(Ok(filled)) => filled.bytes().to_vec(),
+        Some(Err(words)) => return Err(screen.fail(CommandExit::Payload, words)),
+        None => {
+            let model = model_of_payload(&*looking.view, one.config, payload.as_bytes());
+            let words = || format!("the schema of {element} cannot be read: amend it with --file");
+            let model = model.ok_or_else(|| screen.fail(CommandExit::Configuration, words()))?;
+            made::payload(screen, &model, element, fields)?
+        }
+    };
+    Ok((bytes, one.hash))
 }
 
 fn one(
@@ -230,7 +276,8 @@ fn list(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
         return Ok(CommandExit::Done);
     }
     for one in &waiting {
-        one.lines(looking.now).iter().for_each(|line| screen.drawn(line));
+        let tool = tool_words(&*looking.view, one);
+        one.lines(looking.now, tool.as_deref()).iter().for_each(|line| screen.drawn(line));
         for (number, command) in one.commands().into_iter().enumerate() {
             let lead = if number == 0 { "    answer:" } else { "           " };
             wrapped(lead, 12, &format!(" {command}")).iter().for_each(|line| screen.drawn(line));

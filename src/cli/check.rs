@@ -215,13 +215,7 @@ fn dialect(dialect: Dialect) -> &'static str {
 /// The requests that a listener takes. What a workspace or the listener of an MCP server sends itself is of no interest
 /// to others.
 fn for_others(all: &[ElementSchema]) -> Vec<ElementSchema> {
-    let own = |element: &&ElementSchema| element.name.is(namespaces::WORKSPACE, "apply") || is_form(element);
-    all.iter().filter(|element| !own(element)).cloned().collect()
-}
-
-/// What the listener of an MCP server asks a person.
-fn is_form(element: &ElementSchema) -> bool {
-    element.name.is(namespaces::MCP, "input-form")
+    all.iter().filter(|element| !element.is_for_itself()).cloned().collect()
 }
 
 /// A listener in a few words.
@@ -249,6 +243,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&for_others(&one.returns))));
     }
+    let is_form = |element: &ElementSchema| element.name.is(namespaces::MCP, "input-form");
     let asks_persons = one.accepts.iter().any(is_form);
     if !is_workflow && !asks_persons && one.folder().is_none() && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();

@@ -14,7 +14,9 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::payload::Payload;
 use systole_kit::schema::SchemaModel;
+use systole_kit::writer::visible_again;
 
+use crate::audit::persons::WaitingRequest;
 use crate::config;
 use systole_core::rules::introspection::{META_XSD, model_of};
 use systole_core::types::ids::Digest;
@@ -55,6 +57,24 @@ impl Forms {
         let model = models.iter().find(|model| model.declares(&root.name().ns, &root.name().local))?;
         model.to_json(payload).ok()
     }
+}
+
+/// The model of the schema by which a payload was judged.
+pub(super) fn model_of_payload(
+    reader: &dyn LogReader,
+    config: Digest,
+    payload: &[u8],
+) -> Option<SchemaModel> {
+    let root = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
+    models(reader, config).into_iter().find(|model| model.declares(&root.name().ns, &root.name().local))
+}
+
+/// What the server of an MCP tool says of it, if a waiting payload calls one.
+pub(super) fn tool_words(reader: &dyn LogReader, one: &WaitingRequest) -> Option<String> {
+    let (element, payload) = one.payload()?;
+    let model = model_of_payload(reader, one.config, payload.as_bytes())?;
+    model.tool(element)?;
+    model.documentation(element).map(visible_again)
 }
 
 /// The models of a configuration; empty if the log does not have it.

@@ -1,6 +1,6 @@
 //! `systole listener`: writes a listener, or tries one alone. Each subcommand has its own file.
 
-mod inserted;
+pub(super) mod inserted;
 mod new;
 mod plan;
 mod seen;

@@ -1,5 +1,6 @@
 //! `systole mcp`: the organism as an MCP server on stdin and stdout, and MCP servers as listeners.
 
+mod add;
 mod install;
 mod needs;
 mod pin;
@@ -44,12 +45,18 @@ enum McpCommand {
   systole mcp pin files --upgrade
   systole mcp pin files --check")]
     Pin(pin::Pin),
+    /// Add a server to the organism's file, from .mcp.json or server.json
+    #[command(after_help = "Examples:
+  systole mcp add files
+  systole mcp add tickets --from ~/project/.mcp.json")]
+    Add(add::Add),
 }
 
 impl Mcp {
     pub(super) fn run(self) -> CommandExit {
         match self.what {
             Some(McpCommand::Pin(pin)) => pin.run(),
+            Some(McpCommand::Add(add)) => add.run(),
             None => serve::run(&self.place, self.client.as_ref()),
         }
     }

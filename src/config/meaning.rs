@@ -203,7 +203,7 @@ impl<'a> Warnings<'a> {
                 let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
                     continue;
                 };
-                for element in &taker.accepts {
+                for element in taker.accepts.iter().filter(|element| !element.is_for_itself()) {
                     if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == element.name) {
                         continue;
                     }
@@ -239,8 +239,8 @@ impl<'a> Warnings<'a> {
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
             for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
-                // Goals and branches always name their addressee.
-                if workflows::is_own(&element.name) {
+                // Goals and branches always name their addressee. What a listener sends itself comes from no one else.
+                if workflows::is_own(&element.name) || element.is_for_itself() {
                     continue;
                 }
                 let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {

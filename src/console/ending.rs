@@ -1,17 +1,21 @@
 //! The record that a sender waits for: the one that closes the call of its message. Records come in, in order, from
 //! any reader of the log; their meaning goes out.
 
+use systole_kit::{DocumentLimits, Payload, namespaces};
+
 use super::api_types::{ApiReceipt, ApiRecord};
 use systole_core::rules::core_payload::{is_no_answer, is_partial};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
+
+/// The answers of our listeners that say what went wrong.
+const FAILURES: [(&str, &str); 2] = [(namespaces::MCP, "tool-failed"), (namespaces::CODE, "code-error")];
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CallResult {
     /// With an answer.
     Answered,
-    /// With a report instead of an answer: it marks itself as a failure, or it was made for a listener that gave no
-    /// answer.
+    /// With a report instead of an answer: it says what went wrong, or it was made for a listener that gave no answer.
     Reported,
     /// With a report that marks itself as partial.
     Partial,
@@ -37,7 +41,7 @@ pub fn ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
     match (kind, RecordCode::parse(code)) {
         (Some(RecordKind::Message), Some(RecordCode::Role(MessageRole::Final))) => {
             let body = record.body.as_bytes();
-            Some(match (is_no_answer(body), is_partial(body)) {
+            Some(match (is_no_answer(body) || says_a_failure(body), is_partial(body)) {
                 (true, _) => CallResult::Reported,
                 (false, true) => CallResult::Partial,
                 (false, false) => CallResult::Answered,
@@ -51,4 +55,10 @@ pub fn ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
         (Some(RecordKind::Outcome), _) => Some(CallResult::Failed(code.to_owned())),
         _ => None,
     }
+}
+
+/// Whether a payload says what went wrong in place of an answer.
+fn says_a_failure(body: &[u8]) -> bool {
+    let payload = Payload::read(body, &DocumentLimits::FROM_PUMP).ok();
+    payload.is_some_and(|payload| FAILURES.iter().any(|(ns, local)| payload.name().is(ns, local)))
 }

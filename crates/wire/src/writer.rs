@@ -8,7 +8,7 @@ use crate::{characters, name};
 
 mod visible;
 
-pub use visible::{is_hidden, visible};
+pub use visible::{is_hidden, visible, visible_again};
 
 /// Bytes being written.
 #[derive(Debug, Default)]

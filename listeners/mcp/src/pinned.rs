@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use rmcp::model::Tool;
 
-use crate::client::Revision;
 use crate::schema::{PinFile, ToolDefinition, ToolVocabulary, VocabularyFault, VocabularyOptions};
 
 /// Names that agents already have another meaning for.
@@ -27,11 +26,6 @@ pub fn vocabulary(
         &pin.tools,
         &VocabularyOptions { reserved, safe, ..VocabularyOptions::default() },
     )
-}
-
-/// The revision of a pinned server.
-pub(crate) fn revision(pin: &PinFile) -> Option<Revision> {
-    [Revision::Modern, Revision::Legacy].into_iter().find(|revision| revision.word() == pin.revision)
 }
 
 /// The parts of listed tools that a pin covers.

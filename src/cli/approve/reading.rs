@@ -6,6 +6,7 @@
 use std::io::{IsTerminal as _, stdin};
 
 use super::super::exit::CommandExit;
+use super::super::forms::tool_words;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
@@ -43,7 +44,8 @@ pub(super) fn read(
             read.push((*id, no_hash()));
             continue;
         };
-        let lines = one.lines(looking.now);
+        let tool = tool_words(&*looking.view, one);
+        let lines = one.lines(looking.now, tool.as_deref());
         // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
         if !has_reader(screen) && filled > UNSEEN {

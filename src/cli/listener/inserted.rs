@@ -3,9 +3,12 @@
 //! It understands only the plainest layout: a key at the left edge with its entries in separate lines below it. For
 //! any other layout it returns nothing, and the caller reports where the lines belong. It never judges the result.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 /// The text with the lines below that key, indented like the existing entries. If the key is missing, it is added at
 /// the end.
-pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
+pub(in crate::cli) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut at = 0;
     let mut found = None;
@@ -50,6 +53,16 @@ pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     let (before, after) = text.split_at_checked(at)?;
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { line_end };
     Some([before, gap, &head, &block, after].concat())
+}
+
+/// Replaces a file atomically, so that no reader sees half of it.
+pub(in crate::cli) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, text)?;
+    fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
+    fs::rename(&beside, path)
 }
 
 /// Whether the keys of the file are in separate lines, at the left edge.

@@ -97,7 +97,7 @@ impl New {
         }
         fresh::write(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            replace(path, text)
+            inserted::replace(path, text)
                 .map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))?;
         }
         self.tell(screen, &folder, &plan, &words, added.is_some());
@@ -183,14 +183,4 @@ fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let more = words.payloads().into_iter().map(|payload| ("payloads", payload));
     let more = more.chain(words.bus().map(|bus| ("bus", bus)));
     more.into_iter().try_fold(with_listener, |text, (key, line)| config::grown(&text, key, &line))
-}
-
-/// Replaces a file atomically, so that no reader sees half of it.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, text)?;
-    fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
-    fs::rename(&beside, path)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use systole_kit::schema::nearest;
 use systole_mcp::pinned::vocabulary;
-use systole_mcp::schema::{ListDifference, PinFile};
+use systole_mcp::schema::PinFile;
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
 use super::needs::sandbox_line;
@@ -127,13 +127,12 @@ impl Pin {
         }
         let made = vocabulary(name, &pin, BTreeSet::new());
         let made = made.map_err(|fault| screen.fail(CommandExit::Failed, format!("{name}: {fault}")))?;
-        let difference = before.as_ref().map(|before| ListDifference::between(&before.tools, &pin.tools));
         let is_same = before.as_ref() == Some(&pin);
         let shown = PinToShow {
             server: name,
             pin: &pin,
             made: &made,
-            difference: difference.as_ref(),
+            before: before.as_ref(),
             installed: installed.as_ref(),
         };
         shown.show(screen);

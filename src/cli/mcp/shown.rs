@@ -1,9 +1,11 @@
 //! What `systole mcp pin` prints about one server.
 
 use serde_json::{Value, json};
-use systole_mcp::schema::{ListDifference, PinFile, ToolVocabulary};
+use systole_kit::writer::visible_again;
+use systole_mcp::schema::{ListDifference, PinFile, ToolElement, ToolVocabulary};
 
 use super::install::InstalledServer;
+use crate::audit::columns::wrapped;
 use crate::cli::screen::Screen;
 
 /// A server that was asked for its tools.
@@ -11,8 +13,8 @@ pub(super) struct PinToShow<'p> {
     pub(super) server: &'p str,
     pub(super) pin: &'p PinFile,
     pub(super) made: &'p ToolVocabulary,
-    /// Against the last pin.
-    pub(super) difference: Option<&'p ListDifference>,
+    /// The last pin.
+    pub(super) before: Option<&'p PinFile>,
     pub(super) installed: Option<&'p InstalledServer>,
 }
 
@@ -37,8 +39,29 @@ impl PinToShow<'_> {
         self.installed.map_or(&[], |installed| &installed.changes)
     }
 
+    /// How the revision and the tools differ from the last pin, one difference per line. `None` if there is none.
+    fn changes(&self) -> Option<Vec<String>> {
+        let before = self.before?;
+        let (old, new) = (&before.revision, &self.pin.revision);
+        let revision = (old != new).then(|| format!("the revision of MCP was {old}, is now {new}"));
+        let tools = ListDifference::between(&before.tools, &self.pin.tools).to_string();
+        Some(revision.into_iter().chain(tools.lines().map(str::to_owned)).collect())
+    }
+
+    /// The words that agents see of a tool, with every hidden character shown: all of them, so that a person can judge
+    /// them before they are pinned. `None` if they are pinned already.
+    fn words(&self, tool: &ToolElement) -> Option<String> {
+        let listed = |pin: &PinFile| pin.tools.iter().find(|one| one.name == tool.tool).cloned();
+        if self.before.and_then(listed) == listed(self.pin) {
+            return None;
+        }
+        let line = self.made.prompt(&tool.element)?;
+        let words = line.strip_prefix(&format!("- <{}>: ", tool.element)).unwrap_or(&line);
+        Some(visible_again(words))
+    }
+
     fn tell(&self, screen: Screen) {
-        let PinToShow { server, pin, made, difference, .. } = self;
+        let PinToShow { server, pin, made, .. } = self;
         let count = made.tools.len();
         let noun = if count == 1 { "tool" } else { "tools" };
         screen.show(&format!("{server}: {count} {noun}, MCP {}", pin.revision));
@@ -48,6 +71,9 @@ impl PinToShow<'_> {
             let answer =
                 tool.answer.as_ref().map_or("<tool-result>".to_owned(), |answer| format!("<{answer}>"));
             screen.show(&format!("  <{}>{shown} answers {answer}", tool.element));
+            for line in self.words(tool).iter().flat_map(|words| wrapped("    ", 4, words)) {
+                screen.drawn(&line);
+            }
         }
         for remark in &made.remarks {
             screen.show(&format!("  note: {remark}"));
@@ -55,15 +81,15 @@ impl PinToShow<'_> {
         for refused in &made.refused {
             screen.show(&format!("  refused: tool {}, {}: {}", refused.place, refused.tool, refused.reason));
         }
-        match difference.map(|difference| (difference, self.package_changes())) {
+        match self.changes().map(|changes| (changes, self.package_changes())) {
             None => screen.show("  not pinned before"),
-            Some((difference, [])) if difference.is_empty() => screen.show("  nothing changed"),
-            Some((difference, packages)) => {
+            Some((changes, [])) if changes.is_empty() => screen.show("  nothing changed"),
+            Some((changes, packages)) => {
                 screen.show("  changed:");
                 for line in packages {
                     screen.show(&format!("    package {line}"));
                 }
-                for line in difference.to_string().lines() {
+                for line in changes {
                     screen.show(&format!("    {line}"));
                 }
             }
@@ -71,12 +97,12 @@ impl PinToShow<'_> {
     }
 
     fn as_json(&self) -> Value {
-        let PinToShow { server, pin, made, difference, .. } = self;
-        let tools: Vec<Value> = made
-            .tools
-            .iter()
-            .map(|tool| json!({"tool": tool.tool, "element": tool.element, "answer": tool.answer}))
-            .collect();
+        let PinToShow { server, pin, made, before, .. } = self;
+        let shown = |tool: &ToolElement| {
+            let words = made.prompt(&tool.element);
+            json!({"tool": tool.tool, "element": tool.element, "answer": tool.answer, "prompt": words})
+        };
+        let tools: Vec<Value> = made.tools.iter().map(shown).collect();
         let refused: Vec<Value> = made
             .refused
             .iter()
@@ -93,8 +119,8 @@ impl PinToShow<'_> {
             "package_changes": self.package_changes(),
             "install_scripts": self.installed.map_or(&[][..], |installed| &installed.with_scripts),
             "was_installed": self.installed.is_some_and(|installed| installed.installed.is_some()),
-            "was_pinned": difference.is_some(),
-            "changed": difference.map(|one| one.lines.clone()).unwrap_or_default(),
+            "was_pinned": before.is_some(),
+            "changed": self.changes().unwrap_or_default(),
         })
     }
 }

@@ -21,6 +21,8 @@ use systole_core::types::record::RecordKind;
 
 /// How long a call may take before it becomes a task.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time between two signs that a call goes on. Hosts that hear none give up, many after a minute.
+const SIGN: Duration = Duration::from_secs(10);
 /// Messages that may wait for a client's socket. If there is no room, progress is left out.
 const AHEAD: usize = 16;
 /// Longest message of progress, in bytes.
@@ -84,7 +86,12 @@ impl OpenCall {
         messages
     }
 
+    /// Ends the thread of the call, unless a person decides about it: hosts give up before a person has read. The
+    /// decision counts, and the log keeps the answer.
     async fn cancel(&self) {
+        if tasks::waits(&self.front, &self.receipt.thread).await.is_some() {
+            return;
+        }
         let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
         // A thread that has ended just now needs no end.
         let _ended = self.front.cancel(self.client.clone(), thread).await;
@@ -106,9 +113,16 @@ impl OpenCall {
         let mut steps = 0;
         let late = tokio::time::sleep(PATIENCE);
         let mut late = std::pin::pin!(late);
+        let mut signs = tokio::time::interval(SIGN);
+        signs.reset();
         loop {
             let next = tokio::select! {
                 next = events.next() => next,
+                _ = signs.tick(), if self.progress.is_some() => {
+                    let waits = tasks::waits(&self.front, &self.receipt.thread).await;
+                    self.tell(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
+                    continue;
+                }
                 () = &mut late, if self.takes_tasks => {
                     match tasks::created(&self.front, &self.receipt).await {
                         Ok(task) => return rpc::result(&self.id, &task),

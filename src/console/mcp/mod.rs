@@ -1,4 +1,4 @@
-//! The door for hosts of models: `POST /mcp` speaks the Model Context Protocol, in two revisions. The tools are the
+//! The door for hosts of models: `POST /mcp` speaks the Model Context Protocol, in five revisions. The tools are the
 //! elements that the client may send, and a call is a message like any other.
 //!
 //! It keeps nothing but the calls that wait: who calls is said by the credential, and everything else by the log. No
@@ -35,7 +35,7 @@ use crate::runtime::runfile::random_hex;
 use call::BegunCall;
 use following::OpenCall;
 use open_calls::CallName;
-use revision::{HANDSHAKE, McpRevision, STATELESS, TASKS};
+use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
 use systole_core::types::ids::Name;
 
@@ -135,12 +135,13 @@ impl McpRequest {
     async fn answer(self, message: RpcMessage) -> Result<Response, RpcFault> {
         let stateless = self.revision == McpRevision::Stateless;
         let result = match message.method.as_str() {
-            "initialize" => return self.initialize(),
+            "initialize" if !stateless => return self.initialize(&message.params),
             "server/discover" if stateless => self.discover(),
-            "ping" => self.revision.complete(json!({})),
+            "ping" if !stateless => json!({}),
             "tools/list" => self.list(&message.params).await?,
             "tools/call" => return self.call(message).await,
             "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => {
+                revision::needs_tasks(&message)?;
                 let Some(task) = &message.params.task_id else {
                     return Err(RpcFault::params("params.taskId is missing"));
                 };
@@ -180,9 +181,9 @@ impl McpRequest {
          A call that waits for a1 waits for a person, who approves it elsewhere."
     }
 
-    fn initialize(&self) -> Result<Response, RpcFault> {
+    fn initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
         let result = json!({
-            "protocolVersion": HANDSHAKE,
+            "protocolVersion": revision::agreed(params.protocol_version.as_deref()),
             "capabilities": {"tools": {}},
             "serverInfo": self.server(),
             "instructions": McpRequest::instructions(),
@@ -196,7 +197,7 @@ impl McpRequest {
 
     fn discover(&self) -> Value {
         self.revision.listed(json!({
-            "supportedVersions": [STATELESS, HANDSHAKE],
+            "supportedVersions": revision::spoken(),
             "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
             "instructions": McpRequest::instructions(),
             "_meta": {"io.modelcontextprotocol/serverInfo": self.server()},

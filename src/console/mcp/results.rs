@@ -2,13 +2,14 @@
 //! its call with.
 
 use serde_json::{Value, json};
+use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::tools;
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::CallResult;
 use systole_core::rules::core_payload;
-use systole_core::types::composition::Composition;
+use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::refusal::Refusal;
 
 /// The `_meta` keys of ours, in requests and in results.
@@ -36,7 +37,7 @@ pub(super) fn ended(
         CallResult::Handled => {
             let words = format!("{} took it, and gives no answer", record.from);
             // A host that knows the form of the answer refuses a result without one.
-            plain(&words, answers(organism, record).len() == 1)
+            plain(&words, matches!(answers(organism, record), [only] if form(organism, only).is_some()))
         }
         CallResult::Failed(code) => plain(if record.body.is_empty() { code } else { &record.body }, true),
     };
@@ -48,23 +49,28 @@ pub(super) fn ended(
 }
 
 fn answered(organism: &Composition, record: &ApiRecord) -> Value {
-    let mut result = plain(&text(record), false);
     let payload = Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
-    let declared = payload.and_then(|payload| {
+    let known = payload.as_ref().and_then(|payload| {
         let answer = answers(organism, record).iter().find(|one| one.name == *payload.name())?;
-        tools::model(organism, answer.schema)?.to_json(record.body.as_bytes()).ok()
+        Some((payload, answer))
     });
-    if let (Some(fields), Some(value)) = (result.as_object_mut(), declared) {
+    let Some((payload, answer)) = known else { return plain(&text(record), false) };
+    let Some(model) = form(organism, answer) else { return plain(&payload.text(), false) };
+    let mut result = plain(&text(record), false);
+    if let (Some(fields), Ok(value)) = (result.as_object_mut(), model.to_json(record.body.as_bytes())) {
         fields.insert("structuredContent".to_owned(), value);
     }
     result
 }
 
+/// The model of an answer that has a form beside its text. `None` if it is one text.
+fn form(organism: &Composition, answer: &ElementSchema) -> Option<SchemaModel> {
+    let model = tools::model(organism, answer.schema)?;
+    tools::answer_schema(&model, answer).map(|_| model)
+}
+
 /// What the listener of a record may answer.
-fn answers<'c>(
-    organism: &'c Composition,
-    record: &ApiRecord,
-) -> &'c [systole_core::types::composition::ElementSchema] {
+fn answers<'c>(organism: &'c Composition, record: &ApiRecord) -> &'c [ElementSchema] {
     organism.listeners.get(record.from.as_str()).map_or(&[], |listener| &listener.returns)
 }
 

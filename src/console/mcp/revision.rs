@@ -1,19 +1,23 @@
-//! The two revisions of MCP, and the headers with which a request names its revision. 2025-11-25 begins with a
-//! handshake; in 2026-07-28 every request says everything itself, and its headers repeat the body.
+//! The revisions of MCP, and the headers with which a request names its revision. 2025-11-25 and the three before it begin
+//! with a handshake; in 2026-07-28 every request says everything itself, and its headers repeat the body.
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::rpc::{RpcFault, RpcMessage};
 
-/// The revision with a handshake.
-pub(super) const HANDSHAKE: &str = "2025-11-25";
+/// The newest revision with a handshake.
+const HANDSHAKE: &str = "2025-11-25";
+/// The revisions with a handshake. What differs between them is in no message that is sent or read here, except for
+/// batches of 2025-03-26.
+const HANDSHAKES: [&str; 4] = [HANDSHAKE, "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The revision without one.
-pub(super) const STATELESS: &str = "2026-07-28";
+const STATELESS: &str = "2026-07-28";
 /// The extension by which a long call becomes a task.
 pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 const HEADER_MISMATCH: i64 = -32020;
+const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED: i64 = -32022;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -21,32 +25,46 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 /// A revision of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum McpRevision {
-    /// 2025-11-25.
+    /// 2025-11-25, or one before it.
     Handshake,
     /// 2026-07-28.
     Stateless,
 }
 
+/// All revisions that are spoken, the newest first.
+pub(super) fn spoken() -> Vec<&'static str> {
+    std::iter::once(STATELESS).chain(HANDSHAKES).collect()
+}
+
+/// The revision that a handshake agrees on: the client's, or the newest that has a handshake.
+pub(super) fn agreed(wanted: Option<&str>) -> &'static str {
+    HANDSHAKES.into_iter().find(|known| Some(*known) == wanted).unwrap_or(HANDSHAKE)
+}
+
 /// The revision of a message.
 pub(super) fn of(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevision, RpcFault> {
-    if message.method == "initialize" {
+    let said = message.params.meta.get(VERSION_KEY).and_then(Value::as_str);
+    if message.method == "initialize" && said.is_none() {
         return Ok(McpRevision::Handshake);
     }
     let shown = header(headers, "mcp-protocol-version")?;
-    let said = message.params.meta.get(VERSION_KEY).and_then(Value::as_str);
+    if let (Some(said), Some(other), Some(_)) =
+        (said, shown.filter(|shown| Some(*shown) != said), &message.id)
+    {
+        return Err(mismatch("MCP-Protocol-Version", Some(other), said));
+    }
     let named = match (said, shown) {
         (None, None) if message.method == "server/discover" => STATELESS,
         (None, None) => return Ok(McpRevision::Handshake),
         (Some(named), _) | (None, Some(named)) => named,
     };
-    match named {
-        HANDSHAKE => return Ok(McpRevision::Handshake),
-        STATELESS => {}
-        other => {
-            let words = format!("MCP {other} is not spoken here: use {STATELESS} or {HANDSHAKE}");
-            let data = json!({"supported": [STATELESS, HANDSHAKE], "requested": other});
-            return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
-        }
+    if HANDSHAKES.contains(&named) {
+        return Ok(McpRevision::Handshake);
+    }
+    if named != STATELESS {
+        let words = format!("MCP {named} is not spoken here: use {}", spoken().join(", "));
+        let data = json!({"supported": spoken(), "requested": named});
+        return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
     }
     // A notification may say less, because it has no answer.
     if message.id.is_some() {
@@ -94,13 +112,31 @@ fn repeats(
         // A name that a header cannot carry is encoded, and no name here needs that.
         let is_encoded = shown.is_some_and(|shown| shown.starts_with("=?base64?"));
         if said.is_some() && shown != said && !is_encoded {
-            let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
-            let words =
-                format!("the header {field} {shown}, and the body says {:?}", said.unwrap_or_default());
-            return Err(RpcFault::of_mcp(HEADER_MISMATCH, words, None));
+            return Err(mismatch(field, shown, said.unwrap_or_default()));
         }
     }
     Ok(())
+}
+
+fn mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
+    let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
+    let words = format!("the header {field} {shown}, and the body says {said:?}");
+    RpcFault::of_mcp(HEADER_MISMATCH, words, None)
+}
+
+/// Refuses a message about tasks from a client that does not name their extension.
+pub(super) fn needs_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
+    if names_tasks(message) {
+        return Ok(());
+    }
+    let words = format!("{} is for clients that name the extension {TASKS}", message.method);
+    let data = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
+    Err(RpcFault::of_mcp(MISSING_CAPABILITY, words, Some(data)))
+}
+
+fn names_tasks(message: &RpcMessage) -> bool {
+    let extensions = message.params.meta.get(CAPABILITIES_KEY).and_then(|it| it.get("extensions"));
+    extensions.is_some_and(|it| it.get(TASKS).is_some())
 }
 
 /// A header, once and readable.
@@ -116,8 +152,7 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Rpc
 impl McpRevision {
     /// Whether a client of this revision takes a task for an answer.
     pub(super) fn takes_tasks(self, message: &RpcMessage) -> bool {
-        let extensions = message.params.meta.get(CAPABILITIES_KEY).and_then(|it| it.get("extensions"));
-        self == McpRevision::Stateless && extensions.is_some_and(|it| it.get(TASKS).is_some())
+        self == McpRevision::Stateless && names_tasks(message)
     }
 
     /// A result as this revision has it.
@@ -167,13 +202,35 @@ mod tests {
         assert_eq!(told(&all, "tools/call", &call), "Stateless");
         assert_eq!(told(&[], "tools/list", &json!({})), "Handshake");
         assert_eq!(told(&[("mcp-protocol-version", HANDSHAKE)], "tools/list", &json!({})), "Handshake");
-        assert_eq!(told(&all, "initialize", &call), "Handshake", "only the older revision has a handshake");
+        assert_eq!(
+            told(&[all[0]], "initialize", &json!({})),
+            "Handshake",
+            "only older revisions have a handshake"
+        );
+        for older in HANDSHAKES {
+            assert_eq!(told(&[("mcp-protocol-version", older)], "tools/list", &json!({})), "Handshake");
+            assert_eq!(agreed(Some(older)), older);
+        }
+        assert_eq!(
+            (agreed(None), agreed(Some(STATELESS)), agreed(Some("2099-01-01"))),
+            (HANDSHAKE, HANDSHAKE, HANDSHAKE)
+        );
+        let unknown = json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}});
+        assert!(told(&all[..1], "tools/list", &unknown).contains("-32020"), "the header is wrong first");
+        assert!(told(&[], "tools/list", &unknown).contains("-32022"));
+        assert!(
+            needs_tasks(&message("tasks/get", &call))
+                .unwrap_err()
+                .message(None)
+                .to_string()
+                .contains("-32021")
+        );
         for (fields, params, words) in [
             (&all[..2], &call, "Mcp-Name is missing"),
             (&[all[0], ("mcp-method", "ping"), all[2]], &call, "Mcp-Method is \\\"ping\\\""),
             (&[all[0], all[1], ("mcp-name", "other")], &call, "and the body says \\\"say\\\""),
             (&[("mcp-protocol-version", HANDSHAKE), all[1], all[2]], &call, "MCP-Protocol-Version is"),
-            (&[("mcp-protocol-version", "2024-11-05")], &json!({}), "-32022"),
+            (&[("mcp-protocol-version", "2024-10-07")], &json!({}), "-32022"),
             (&all, &json!({"name": "say"}), "clientCapabilities"),
             (&[all[0], all[0]], &call, "comes once"),
         ] {

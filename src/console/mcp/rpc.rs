@@ -36,6 +36,8 @@ pub(super) struct RpcMessage {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RpcParams {
+    /// The revision that a handshake asks for.
+    pub(super) protocol_version: Option<String>,
     /// The tool.
     pub(super) name: Option<String>,
     /// Its arguments, as written: no digit of a number is lost.

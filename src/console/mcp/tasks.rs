@@ -20,6 +20,8 @@ use systole_core::types::record::{MessageRole, RecordCode};
 const PAGE: usize = 64;
 /// How long a client should wait before it asks again, in milliseconds.
 const POLL_MS: u64 = 2000;
+/// What is said of a call that waits for no person.
+pub(super) const WORKS: &str = "the organism works on it";
 
 /// The id of the task of a message.
 fn id_of(receipt: &ApiReceipt) -> String {
@@ -125,7 +127,7 @@ impl TaskState {
         let own = match &self.end {
             None => {
                 let words = wording(&self.held);
-                json!({"status": "working", "statusMessage": words.unwrap_or_else(|| "the organism works on it".to_owned())})
+                json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
             }
             Some((CallResult::Failed(code), _)) if code == Code::CancelledThread.as_str() => {
                 json!({"status": "cancelled", "statusMessage": "its thread was cancelled"})

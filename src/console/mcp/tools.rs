@@ -11,11 +11,13 @@ use super::rpc::RpcFault;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
-use systole_kit::namespaces;
 
 /// Longest name of a tool, and longest description, in bytes. Hosts refuse longer names.
 const NAME_BYTES: usize = 64;
 const DESCRIPTION_BYTES: usize = 4096;
+
+/// The key of an element's own text.
+const OWN: &str = ".";
 
 /// An element that a client may send.
 pub(in crate::console) struct OpenTool<'c> {
@@ -32,7 +34,9 @@ pub(in crate::console) fn open_to<'c>(organism: &'c Composition, client: &Name) 
     let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
-        .flat_map(|one| one.accepts.iter().filter(|taken| !is_own(taken)).map(move |taken| (one, taken)))
+        .flat_map(|one| {
+            one.accepts.iter().filter(|taken| !taken.is_for_itself()).map(move |taken| (one, taken))
+        })
         .collect();
     let mut taken_names = BTreeSet::new();
     let mut tools = Vec::with_capacity(all.len());
@@ -45,11 +49,6 @@ pub(in crate::console) fn open_to<'c>(organism: &'c Composition, client: &Name) 
         tools.push(OpenTool { name: free(&wanted, &mut taken_names), listener, taken });
     }
     tools
-}
-
-/// Whether an element is one that a listener sends to itself alone.
-fn is_own(taken: &ElementSchema) -> bool {
-    taken.name.is(namespaces::WORKSPACE, "apply") || taken.name.is(systole_mcp::adapter::MCP, "input-form")
 }
 
 /// A name in the letters that hosts and models take, and that no other tool has.
@@ -121,12 +120,19 @@ fn shown(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<V
     let mut shown = json!({"name": name, "description": words, "inputSchema": drawn.schema});
     // With one possible answer a host can know its form.
     if let ([answer], Some(fields)) = (listener.returns.as_slice(), shown.as_object_mut())
-        && let Some(schema) =
-            models.get(&answer.schema.0).and_then(|model| model.json_schema(&answer.name.local))
+        && let Some(schema) = models.get(&answer.schema.0).and_then(|model| answer_schema(model, answer))
     {
-        fields.insert("outputSchema".to_owned(), schema.schema);
+        fields.insert("outputSchema".to_owned(), schema);
     }
     Some(shown)
+}
+
+/// The JSON Schema of an answer. `None` if the answer is one text, which needs no form beside it.
+pub(super) fn answer_schema(model: &SchemaModel, answer: &ElementSchema) -> Option<Value> {
+    let schema = model.json_schema(&answer.name.local)?.schema;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_text = properties.is_some_and(|all| all.keys().eq([OWN]));
+    (!is_text).then_some(schema)
 }
 
 #[cfg(test)]

@@ -106,7 +106,11 @@ impl Amendable {
 }
 
 /// The model of the schema by which the listener takes the payload.
-fn model_of(organism: &Composition, request: &WaitingRequest, payload: &str) -> Option<SchemaModel> {
+pub(super) fn model_of(
+    organism: &Composition,
+    request: &WaitingRequest,
+    payload: &str,
+) -> Option<SchemaModel> {
     let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
     let schema = organism.listener(&request.listener)?.accepted(read.name())?;
     tools::model(organism, schema)

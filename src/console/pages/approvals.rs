@@ -169,7 +169,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
                 .map(|one| {
                     let href = found.link(&frame, &one.thread, None);
                     let unanswered = found.unanswered.get(&one.id).map(String::as_str);
-                    RequestCard::of(one, found.now, href, unanswered)
+                    RequestCard::of(one, &organism, found.now, href, unanswered)
                 })
                 .collect(),
             decided,

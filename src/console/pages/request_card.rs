@@ -2,11 +2,15 @@
 //!
 //! A request of the log comes in; the texts of its card go out.
 
+use systole_kit::writer::visible_again;
+
+use super::amendable;
 use crate::audit::columns::{cut_counted, plain};
 use crate::audit::full::{self, ShownPayload};
 use crate::audit::glance::glance;
 use crate::audit::layout;
 use crate::audit::persons::{QuestionMessage, RequestSubject, WaitingRequest};
+use systole_core::types::composition::Composition;
 use systole_core::types::time::{Millis, spoken};
 
 /// Columns of the message from outside.
@@ -25,6 +29,8 @@ pub(super) struct RequestCard {
     pub(super) is_question: bool,
     pub(super) outside: Option<String>,
     pub(super) unknown: Option<String>,
+    /// What the server of a called MCP tool says of it.
+    pub(super) tool: Option<String>,
     /// What will happen if it is approved, or the question.
     pub(super) subject: ShownPayload,
     pub(super) shows: Vec<ShownMessageCard>,
@@ -52,6 +58,7 @@ impl RequestCard {
     /// follows in the workflow that asks.
     pub(super) fn of(
         one: &WaitingRequest,
+        organism: &Composition,
         now: Millis,
         thread_href: Option<String>,
         unanswered: Option<&str>,
@@ -96,6 +103,7 @@ impl RequestCard {
             outside,
             may_amend: unknown.is_none() && one.payload().is_some(),
             unknown,
+            tool: tool_words(one, organism),
             subject: one.shown(),
             shows,
             choices,
@@ -106,6 +114,14 @@ impl RequestCard {
             unanswered,
         }
     }
+}
+
+/// The words of the tool that a payload calls, by the schema of the running configuration.
+fn tool_words(one: &WaitingRequest, organism: &Composition) -> Option<String> {
+    let (element, payload) = one.payload().filter(|_| one.config == organism.hash)?;
+    let model = amendable::model_of(organism, one, payload)?;
+    model.tool(element)?;
+    model.documentation(element).map(visible_again)
 }
 
 impl ShownMessageCard {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::house::{ToolHouse, python};
+use super::house::{ToolHouse, prepared, python, python_path};
 use crate::program::{Ran, Running};
 
 /// One listener, `asker`, whose server asks who books.
@@ -66,6 +66,54 @@ fn g3_a_person_answers_a_servers_question_by_amending_and_is_asked_again_if_it_d
     drop(organism);
 }
 
+/// A server of the framework FastMCP that asks in the middle of a call, which it can in the older revision only.
+const FAST: &str = r#"
+from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
+
+class Guest(BaseModel):
+    name: str
+    seats: int
+
+server = MCPServer("fast")
+
+@server.tool()
+async def book(day: str, ctx: Context) -> str:
+    """Books a table."""
+    asked = await ctx.elicit("Who comes?", Guest)
+    if asked.action != "accept":
+        return "not booked: " + asked.action
+    return f"{day}: {asked.data.name}, {asked.data.seats}"
+
+server.run("stdio")
+"#;
+
+#[test]
+fn g3_a_person_answers_a_server_of_fastmcp_by_the_names_of_the_fields() {
+    let house = ToolHouse::new(&format!(
+        "  fast:\n    mcp: [{}, fast.py]\n    env: {}\n    sandbox: {{read: [{}]}}\n    safe: [book]\n    entry: true\n",
+        python(),
+        python_path(),
+        prepared("mcp-python").display(),
+    ));
+    house.write("fast.py", FAST);
+    let pinned = house.pinned();
+    assert!(pinned.contains("MCP 2025-11-25") && pinned.contains("Books a table."), "{pinned}");
+    let organism = Running::organism(house.path());
+    let asked = house.systole(&["send", "--to", "fast", "book", "day=Friday"]);
+    says(&asked, 6, &["waits for a person: approval a1 (input-form, fast)"]);
+    says(&house.systole(&["approve"]), 0, &["Who comes?", "systole amend a1 FIELD=VALUE"]);
+    says(&house.systole(&["amend", "a1", "nam=Al"]), 4, &["there is no field nam; there are name, seats"]);
+    says(&house.systole(&["amend", "a1", "name=Al", "seats=two"]), 0, &["is amended"]);
+    house.until(|| house.systole(&["approve"]).stdout.contains("seats is a number, not two"));
+    says(&house.systole(&["amend", "a2", "seats=2"]), 0, &["is amended"]);
+    house.until(|| house.systole(&["log"]).stdout.contains("Friday: Al, 2"));
+    says(&house.systole(&["send", "--to", "fast", "book", "day=Monday"]), 6, &["approval a3"]);
+    says(&house.systole(&["reject", "a3", "--note", "no"]), 0, &["a3"]);
+    house.until(|| house.systole(&["log"]).stdout.contains("not booked: decline"));
+    drop(organism);
+}
+
 #[test]
 fn g3_rejecting_a_servers_question_declines_it() {
     let house = house();
@@ -112,7 +160,7 @@ fn g3_no_other_sends_a_form_no_model_is_asked_and_an_image_is_named_with_its_has
     says(&house.systole(&["approve", "a1"]), 0, &["a1"]);
     house.until(|| house.systole(&["log"]).stdout.contains("only the listener itself sends"));
     let think = house.systole(&["send", "--to", "asker", "think"]);
-    says(&think, 0, &["mcp.input-refused", "does not offer"]);
+    says(&think, 1, &["mcp.input-refused", "does not offer"]);
     let draw = house.systole(&["send", "--to", "asker", "draw"]);
     let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
     says(&draw, 0, &["kind=\"image\" type=\"image/png\" bytes=\"5\"", sha256]);

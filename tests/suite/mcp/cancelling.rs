@@ -24,11 +24,12 @@ fn g3_a_client_cancels_its_task() {
     organism.interrupt();
 }
 
-/// Begins a call and returns its connection, which has answered so far with the head of a stream.
-fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::TcpStream {
+/// Begins a call of `say`, which waits for the file `go`, or of `ask`, which waits for a person. Returns its connection,
+/// which has answered so far with the head of a stream: then the call is on record.
+fn begun(folder: &std::path::Path, tool: &str, session: &str, revision: &str) -> std::net::TcpStream {
     let meta = json!({"progressToken": 1, "systole/key": session.trim_end_matches("-again")});
     let bearer = format!("Bearer {}", guest(folder));
-    let mut params = json!({"name": "ask", "arguments": {"text": "x"}, "_meta": meta});
+    let mut params = json!({"name": tool, "arguments": {"text": "wait"}, "_meta": meta});
     let mut headers = vec![
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
@@ -41,7 +42,7 @@ fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::T
         headers.extend([
             ("Mcp-Protocol-Version", STATELESS),
             ("Mcp-Method", "tools/call"),
-            ("Mcp-Name", "ask"),
+            ("Mcp-Name", tool),
         ]);
     }
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string();
@@ -50,7 +51,8 @@ fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::T
     stream.write_all(body.as_bytes()).unwrap();
     let mut seen = String::new();
     let mut piece = [0; 512];
-    while !seen.contains("waits for a") {
+    let wanted = if tool == "ask" { "waits for a" } else { "\r\n\r\n" };
+    while !seen.contains(wanted) {
         let read = stream.read(&mut piece).unwrap();
         assert!(read > 0, "{seen}");
         seen.push_str(&String::from_utf8_lossy(&piece[..read]));
@@ -73,32 +75,50 @@ fn g3_a_call_is_cancelled_as_its_revision_says() {
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
         .to_string();
     // In 2025-11-25 a closed stream means nothing, and a message of the same session cancels.
-    let kept = begun(folder.path(), "s1", "2025-11-25");
+    let kept = begun(folder.path(), "say", "s1", "2025-11-25");
     let call =
         json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "say"}}).to_string();
     let reused = host.raw("POST", &call, &[("Mcp-Session-Id", "s1")]);
     assert!(error(&reused).2.contains("still being answered"), "{reused:?}");
     assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s2")]).status, 202);
     assert_eq!(host.raw("POST", &cancel, &[]).status, 202);
-    drop(begun(folder.path(), "s3", "2025-11-25"));
+    drop(begun(folder.path(), "say", "s3", "2025-11-25"));
     assert!(!waiting().iter().any(|kind| kind.starts_with("terminal/")), "{:?}", waiting());
     assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s1")]).status, 202);
     until_cancelled(1);
     drop(kept);
     // In 2026-07-28 a closed stream cancels, unless another connection has joined the call by its key.
-    let mut joined = begun(folder.path(), "s4-again", STATELESS);
-    let first = begun(folder.path(), "s4", STATELESS);
+    let mut joined = begun(folder.path(), "say", "s4-again", STATELESS);
+    let first = begun(folder.path(), "say", "s4", STATELESS);
     drop(first);
-    drop(begun(folder.path(), "s5", STATELESS));
+    drop(begun(folder.path(), "say", "s5", STATELESS));
     until_cancelled(2);
-    let open = systole(folder.path(), &["approve", "--json"]).stdout;
-    let approval = open.split("\"id\":\"").last().and_then(|rest| rest.split('"').next()).unwrap();
-    assert_eq!(systole(folder.path(), &["approve", approval]).code, Some(0), "{open}");
+    std::fs::write(folder.path().join("go"), "").unwrap();
     let mut answered = String::new();
     joined.read_to_string(&mut answered).unwrap();
     assert!(
         answered.contains("\"resultType\":\"complete\"") && !answered.contains("cancelled"),
         "{answered}"
     );
+    organism.interrupt();
+}
+
+#[test]
+fn g3_a_host_that_gives_up_ends_nothing_while_a_person_decides() {
+    let folder = house();
+    let organism = running(folder.path());
+    let host = ModelHost::guest(folder.path());
+    let waits = begun(folder.path(), "ask", "s1", "2025-11-25");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(host.raw("POST", &cancel.to_string(), &[("Mcp-Session-Id", "s1")]).status, 202);
+    drop(waits);
+    drop(begun(folder.path(), "ask", "s2", STATELESS));
+    // The person who reads meanwhile decides, and the host gets the answer by its key.
+    let call = json!({"name": "ask", "arguments": {"text": "wait"}, "_meta": {"systole/key": "s1"}});
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    for id in ["a1", "a2"] {
+        assert_eq!(systole(folder.path(), &["approve", id]).code, Some(0));
+    }
+    assert_eq!(result(&host.asks("tools/call", &call))["structuredContent"], json!({"text": "wait"}));
     organism.interrupt();
 }

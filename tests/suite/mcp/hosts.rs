@@ -87,7 +87,7 @@ fn g3_an_organism_uses_another_one_as_its_mcp_server() {
         "  inner: {{mcp: [{SYSTOLE}, mcp, -f, {}], tools: [say], safe: [say], sandbox: none, entry: true}}\n",
         file.display()
     ));
-    assert!(outer.pinned().contains("inner: 2 tools, MCP 2026-07-28"));
+    assert!(outer.pinned().contains("inner: 2 tools, MCP 2025-11-25"));
     let said = outer.systole(&["send", "--to", "inner", "say", "text=hello"]);
     assert!(said.stdout.contains("<text>hello</text></say-result>"), "{said:?}");
 }
@@ -132,7 +132,8 @@ impl StdioHost {
 fn g3_a_host_over_stdio_gets_an_answer_to_every_line() {
     let folder = house();
     let mut host = StdioHost::start(folder.path(), &[], &[]);
-    assert_eq!(host.asks(1, "initialize", &json!({}))["result"]["protocolVersion"], "2025-11-25");
+    let old = json!({"protocolVersion": "2024-11-05"});
+    assert_eq!(host.asks(1, "initialize", &old)["result"]["protocolVersion"], "2024-11-05");
     host.write(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
     for (line, code) in
         [("{", -32700), ("[]", -32600), ("{\"jsonrpc\": \"2.0\", \"id\": 2, \"method\": \"x\"}", -32601)]
@@ -149,6 +150,8 @@ fn g3_a_host_over_stdio_gets_an_answer_to_every_line() {
     host.write(&json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}}}).to_string());
     assert!(host.reads()["params"]["message"].as_str().unwrap().contains("waits for a1"));
     assert_eq!(host.asks(5, "ping", &json!({}))["id"], 5, "a call that waits delays no other message");
+    // Signs that the call goes on come while the person reads, so that the host does not give up.
+    assert!(host.reads()["params"]["message"].as_str().unwrap().contains("waits for a1"));
     assert_eq!(systole(folder.path(), &["approve", "a1"]).code, Some(0));
     let mut answered = host.reads();
     while answered.get("method").is_some() {
@@ -156,8 +159,8 @@ fn g3_a_host_over_stdio_gets_an_answer_to_every_line() {
     }
     assert_eq!(answered["result"]["structuredContent"], json!({"text": "x"}), "{answered}");
     // A cancelled call has no answer.
-    host.write(&json!({"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "y"}, "_meta": {"progressToken": 2}}}).to_string());
-    assert!(host.reads()["params"]["message"].as_str().unwrap().contains("waits for a2"));
+    let call = json!({"name": "say", "arguments": {"text": "wait"}, "_meta": {"systole/key": "k"}});
+    host.write(&json!({"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": call}).to_string());
     host.write(r#"{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}"#);
     assert_eq!(host.asks(7, "ping", &json!({}))["id"], 7);
     assert_eq!(host.end(), Some(0));

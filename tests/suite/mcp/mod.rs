@@ -1,5 +1,6 @@
 //! Tools of MCP servers as elements of an organism.
 
+mod adding;
 mod asking;
 mod at_address;
 mod cancelling;

@@ -48,12 +48,22 @@ fn g3_a_call_in_either_revision_is_a_message_of_the_client() {
     let organism = running(folder.path());
     let host = ModelHost::guest(folder.path());
     let call = json!({"name": "say", "arguments": {"text": "a < b"}});
-    let began = result(&host.asks("initialize", &json!({"protocolVersion": "2025-06-18"})));
+    // Each older revision is answered in its own, and an unknown one in the newest that has a handshake.
+    let begins = |version: &str| result(&host.asks("initialize", &json!({"protocolVersion": version})));
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
+        assert_eq!(begins(version)["protocolVersion"], version);
+        let older = ModelHost::guest(folder.path()).header("MCP-Protocol-Version", version);
+        assert!(result(&older.asks("tools/list", &json!({})))["tools"].is_array(), "{version}");
+    }
+    let began = begins("2099-01-01");
     assert_eq!(began["protocolVersion"], "2025-11-25");
     let found = result(&host.states("server/discover", &json!({})));
     is_read_as::<DiscoverResult>(&found);
     is_read_as::<InitializeResult>(&began);
-    assert_eq!(found["supportedVersions"], json!([STATELESS, "2025-11-25"]));
+    assert_eq!(
+        found["supportedVersions"],
+        json!([STATELESS, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
+    );
     assert!(found["capabilities"]["extensions"]["io.modelcontextprotocol/tasks"].is_object());
 
     let old = host.asks("tools/call", &call);
@@ -155,7 +165,9 @@ fn g3_a_held_call_becomes_a_task_that_only_its_client_sees_and_a_person_approves
     is_read_as::<GetTaskResult>(&task);
     assert!(task["statusMessage"].as_str().unwrap().contains("waits for a1"));
 
-    let bob = ModelHost::new(folder.path(), BOB);
+    let bare = ModelHost::guest(folder.path()).states("tasks/get", &json!({"taskId": id}));
+    assert_eq!(error(&bare).1, -32021, "a client that does not name the extension knows no tasks");
+    let bob = ModelHost::new(folder.path(), BOB).with_tasks();
     let other = id.replace(".1.", ".2.");
     let told = [(&bob, id), (&bob, "x"), (&host, other.as_str())].map(|(host, id)| {
         ["tasks/get", "tasks/cancel", "tasks/update"]
@@ -215,7 +227,7 @@ fn g3_a_task_outlives_a_killed_organism() {
     organism.signal(rustix::process::Signal::KILL);
     organism.end();
     let organism = running(folder.path());
-    let host = ModelHost::guest(folder.path());
+    let host = ModelHost::guest(folder.path()).with_tasks();
     assert_eq!(host.task(id)["createdAt"], task["createdAt"]);
     std::fs::write(folder.path().join("go"), "").unwrap();
     let done = host.task_when(id, "completed");
@@ -237,7 +249,7 @@ fn g3_requests_from_elsewhere_and_messages_of_no_form_are_refused() {
         ("Accept", "", 406),
         ("Accept", "text/html", 406),
         ("Content-Type", "text/plain", 415),
-        ("MCP-Protocol-Version", "2024-11-05", 400),
+        ("MCP-Protocol-Version", "2024-10-07", 400),
     ] {
         let refused = host().header(name, value).asks("ping", &json!({}));
         assert_eq!(refused.status, status, "{name}: {value}: {refused:?}");
@@ -258,7 +270,14 @@ fn g3_requests_from_elsewhere_and_messages_of_no_form_are_refused() {
         let (found, told, words) = error(&host().raw("POST", body, &[]));
         assert_eq!((found, told), (status, code), "{body}: {words}");
     }
-    assert_eq!(error(&host().states("tasks/result", &json!({"taskId": "x"}))).0, 404);
+    for gone in ["tasks/result", "initialize", "ping"] {
+        let (status, code, words) = error(&host().states(gone, &json!({})));
+        assert_eq!((status, code), (404, -32601), "{gone}: {words}");
+    }
+    let unknown = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}});
+    let with_header = host().header("MCP-Protocol-Version", STATELESS).asks("tools/list", &unknown);
+    assert_eq!(error(&with_header).1, -32020, "a wrong header is reported before an unknown revision");
+    assert_eq!(error(&host().asks("tools/list", &unknown)).1, -32022);
     assert_eq!(
         error(&host().header("Mcp-Name", "ask").states("tools/call", &json!({"name": "say"}))).1,
         -32020

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use systole_wire::QName;
+use systole_wire::{QName, namespaces};
 
 use super::budget::{Budgets, LoopLimits};
 use super::client::{self, Client};
@@ -320,6 +320,13 @@ pub struct ElementSchema {
     pub name: QName,
     /// The schema that declares it.
     pub schema: SchemaId,
+}
+
+impl ElementSchema {
+    /// Whether only its own listener sends it: an order of a workspace, or the form of an MCP server.
+    pub fn is_for_itself(&self) -> bool {
+        self.name.is(namespaces::WORKSPACE, "apply") || self.name.is(namespaces::MCP, "input-form")
+    }
 }
 
 /// What the view of a call shows its listener.

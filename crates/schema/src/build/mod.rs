@@ -13,6 +13,8 @@ pub(crate) mod markup;
 pub(crate) mod sketch;
 pub(crate) mod words;
 
+use std::borrow::Cow;
+
 use crate::build::given::{Given, Manner, Part, SLIPS, ValueSlip};
 use crate::explain::wording;
 use crate::explain::{self, describe};
@@ -175,7 +177,9 @@ impl<'m> Building<'m> {
             let expected = format!("at most {DEPTH} elements inside one another");
             return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
-        let mut fields = Fields { entries, slots: record.slots(), absent: Vec::new() };
+        let slots = record.slots();
+        let entries = &*self.without_nulls(record, &slots, entries);
+        let mut fields = Fields { entries, slots, absent: Vec::new() };
         self.unknown(declaration, record, &fields, spot.path);
         let Some(mut start) = self.open(writer, declaration, part, spot) else { return };
         let spot = Spot { around: &declaration.namespace, ..spot };
@@ -188,6 +192,31 @@ impl<'m> Building<'m> {
         }
         let absent = std::mem::take(&mut fields.absent);
         self.missing(declaration, part, &absent, spot.path);
+    }
+
+    /// The entries of a record without the optional ones that are `null` where no value is: many models spell what they
+    /// leave out.
+    fn without_nulls<'g>(
+        &self,
+        record: &Record<'m>,
+        slots: &[Slot<'m>],
+        entries: &'g [(String, Part)],
+    ) -> Cow<'g, [(String, Part)]> {
+        let is_null = |(_, part): &(String, Part)| part.given == Given::Null;
+        if self.manner == Manner::Fields || !entries.iter().any(is_null) {
+            return Cow::Borrowed(entries);
+        }
+        let may_miss = |key: &str| {
+            let takes_no_null = |slot: &Slot<'m>| {
+                let form = Form::of(self.schema, slot.declaration);
+                slot.particle.min == 0 && !matches!(form, Form::Null | Form::Json | Form::Choice(_))
+            };
+            let attributes = record.attributes.iter();
+            slots.iter().any(|slot| slot.key == key && takes_no_null(slot))
+                || attributes.into_iter().any(|one| !one.required && record.key(one) == key)
+        };
+        let kept = entries.iter().filter(|entry| !(is_null(entry) && may_miss(&entry.0)));
+        Cow::Owned(kept.cloned().collect())
     }
 
     pub(crate) fn open<'w, 'n>(

@@ -2,7 +2,8 @@
 //!
 //! A schema and a name come in. A line goes out, or the line with an example, flags and attributes below it. The line
 //! is enough to write the payload: it says what the schema says, and no more. A type is written out once, and later
-//! uses point back, so the line is never much longer than the schema.
+//! uses point back, so the line is never much longer than the schema. Words and values of the schema are escaped: no
+//! author of a schema, such as a foreign server, can write markup of the prompt around the line.
 
 pub(crate) mod brief;
 pub(crate) mod inside;
@@ -16,6 +17,7 @@ use crate::shape::{
     Wildcard,
 };
 use crate::tree::DEPTH;
+use systole_wire::writer::{escape, visible};
 
 /// Most nesting of elements and groups to describe: no payload is deeper, and no reader needs more.
 const NESTED: usize = 2 * DEPTH;
@@ -28,13 +30,14 @@ pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
     let declaration = schema.global(element)?;
     let mut telling = Telling { schema, told: BTreeMap::new(), names: BTreeMap::new() };
     let at = At { namespace: &declaration.namespace, path: vec![&declaration.name], depth: 0 };
-    let about = schema.about(declaration).map_or("No description.".to_owned(), sentence);
+    let about =
+        schema.about(declaration).map_or("No description.".to_owned(), |about| sentence(&escaped(about)));
     let (parts, lead) = match schema.of(declaration.of) {
         Type::Complex(complex) => {
             telling.tell(declaration.of, &at);
             (telling.root(complex, &at), in_order(&complex.content))
         }
-        Type::Simple(simple) => (vec![own_text(&brief::words(simple))], ""),
+        Type::Simple(simple) => (vec![own_text(&value_words(simple))], ""),
         Type::Anything => (Vec::new(), ""),
     };
     let head = format!("- <{}>: {about}", declaration.name);
@@ -74,6 +77,22 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
 fn sentence(words: &str) -> String {
     let ends = words.ends_with(['.', '!', '?', ':', '…']);
     if ends { words.to_owned() } else { format!("{words}.") }
+}
+
+/// Words of a schema, without markup.
+fn escaped(words: &str) -> String {
+    let mut bytes = Vec::with_capacity(words.len());
+    escape(&mut bytes, words, false);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The words for a value. The values and patterns in them are the schema's.
+fn value_words(simple: &Simple) -> String {
+    escaped(&visible(&brief::words(simple)))
+}
+
+fn default_words(value: &str) -> String {
+    format!("{} if left out", escaped(&visible(value)))
 }
 
 fn own_text(words: &str) -> String {
@@ -117,7 +136,7 @@ impl<'m> Telling<'m> {
         let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
         match &complex.content {
             Content::Children(particle) => self.particle(particle, at, &mut parts),
-            Content::Text(simple) => parts.push(own_text(&brief::words(simple))),
+            Content::Text(simple) => parts.push(own_text(&value_words(simple))),
             Content::Free => parts.push(own_text("any text")),
             Content::Empty => {}
         }
@@ -198,7 +217,7 @@ impl<'m> Telling<'m> {
         let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
         match self.schema.of(declaration.of) {
             Type::Simple(_) if declaration.marks.shape == JsonShape::Text => heads.push(JSON.to_owned()),
-            Type::Simple(simple) => heads.push(brief::words(simple)),
+            Type::Simple(simple) => heads.push(value_words(simple)),
             Type::Anything => heads.push("any element".to_owned()),
             Type::Complex(complex) => {
                 let shape = declaration.marks.shape;
@@ -206,8 +225,8 @@ impl<'m> Telling<'m> {
             }
         }
         heads.extend(often.iter().cloned());
-        heads.extend(declaration.default.as_ref().map(|value| format!("{value} if left out")));
-        let about = self.schema.about(declaration).map(|about| about.trim_end_matches('.').to_owned());
+        heads.extend(declaration.default.as_ref().map(|value| default_words(value)));
+        let about = self.schema.about(declaration).map(|about| escaped(about.trim_end_matches('.')));
         let mut words: Vec<String> = Vec::new();
         words.extend((!heads.is_empty()).then(|| heads.join(", ")));
         words.extend(about);
@@ -223,7 +242,7 @@ impl<'m> Telling<'m> {
         more: &mut Vec<String>,
     ) {
         let is_json = shape == JsonShape::Text;
-        let value = |simple: &Simple| if is_json { JSON.to_owned() } else { brief::words(simple) };
+        let value = |simple: &Simple| if is_json { JSON.to_owned() } else { value_words(simple) };
         match &complex.content {
             Content::Text(simple) => heads.push(value(simple)),
             Content::Free => heads.push("any text".to_owned()),
@@ -281,9 +300,10 @@ fn tag(declaration: &Declaration, at: &At<'_>) -> String {
 
 fn attribute(attribute: &AttributeUse) -> String {
     let how = if attribute.required { ", required" } else { ", optional" };
-    let default = attribute.default.as_ref().map(|value| format!(", {value} if left out"));
-    let about = attribute.documentation.as_ref().map(|about| format!("; {}", about.trim_end_matches('.')));
-    let words = brief::words(&attribute.simple);
+    let default = attribute.default.as_ref().map(|value| format!(", {}", default_words(value)));
+    let about = attribute.documentation.as_ref();
+    let about = about.map(|about| format!("; {}", escaped(about.trim_end_matches('.'))));
+    let words = value_words(&attribute.simple);
     let (default, about) = (default.unwrap_or_default(), about.unwrap_or_default());
     format!("attribute {}({words}{how}{default}{about})", attribute.name)
 }

@@ -28,6 +28,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same for text in which hidden characters may be escapes already, such as the documentation in the schema of an
+/// MCP server: its escapes stay as they are.
+#[must_use]
+pub fn visible_again(text: &str) -> String {
+    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Whether a character is a control character, or one that shows nothing or reorders its line. Line feeds and tabs
 /// are not.
 #[must_use]

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
-use crate::schema::ToolVocabulary;
+use crate::schema::{ToolVocabulary, carried_text};
 
 pub use systole_kit::namespaces::MCP;
 
@@ -24,10 +25,18 @@ const BLOCKS: usize = 32;
 /// The media type of content whose kind is not known.
 const UNKNOWN: &str = "unknown";
 
+/// The longest texts, in bytes, and the longest lists of an answer with a type that is too large as it is. The first
+/// that make it fit are taken.
+const CUTS: [(usize, usize); 4] = [(256 << 10, 4096), (32 << 10, 1024), (4 << 10, 256), (256, 32)];
+/// How large such an answer may be after it was cut.
+const CUT_BYTES: usize = 768 << 10;
+
 /// An answer, and what was left out of it.
 pub(super) struct AnswerPayload {
     pub(super) payload: Payload,
     pub(super) left_out: Option<String>,
+    /// Whether values with a type were cut, so that the whole has to be kept elsewhere.
+    pub(super) is_cut: bool,
 }
 
 /// Why an answer cannot be passed on.
@@ -76,11 +85,50 @@ pub(super) fn answer(
         let words = format!("{tool} has an output schema, and answered without structured content");
         return Err(UnfitAnswer(words));
     };
+    let unfit = match typed_answer(vocabulary, tool, value) {
+        Ok(answer) => return Ok(answer),
+        Err(unfit) => unfit,
+    };
+    // What is small is no better when it is cut.
+    if value.to_string().len() < CUT_BYTES {
+        return Err(unfit);
+    }
+    for (text, list) in CUTS {
+        if let Ok(answer) = typed_answer(vocabulary, tool, &cut(value, text, list))
+            && answer.payload.bytes().len() <= CUT_BYTES
+        {
+            let words = format!("texts beyond {text} bytes and lists beyond {list} items");
+            let left_out = answer.left_out.into_iter().chain([words]).collect::<Vec<_>>().join(", ");
+            return Ok(AnswerPayload { left_out: Some(left_out), is_cut: true, ..answer });
+        }
+    }
+    Err(unfit)
+}
+
+fn typed_answer(
+    vocabulary: &ToolVocabulary,
+    tool: &str,
+    value: &Value,
+) -> Result<AnswerPayload, UnfitAnswer> {
     let answer = vocabulary.answer(tool, value).map_err(|fault| UnfitAnswer(fault.to_string()))?;
     let payload = Payload::read(&answer.payload, &DocumentLimits::default());
     let payload = payload.map_err(|fault| UnfitAnswer(fault.to_string()))?;
     let left_out = (!answer.left_out.is_empty()).then(|| answer.left_out.join(", "));
-    Ok(AnswerPayload { payload, left_out })
+    Ok(AnswerPayload { payload, left_out, is_cut: false })
+}
+
+/// A value without the ends of its long texts and lists.
+fn cut(value: &Value, text: usize, list: usize) -> Value {
+    match value {
+        Value::String(own) => {
+            Value::String(own.get(..own.floor_char_boundary(text)).unwrap_or_default().to_owned())
+        }
+        Value::Array(items) => items.iter().take(list).map(|item| cut(item, text, list)).collect(),
+        Value::Object(fields) => {
+            fields.iter().take(list).map(|(key, value)| (key.clone(), cut(value, text, list))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 /// The code of a tool that says that it failed.
@@ -90,7 +138,7 @@ const FAILED: &str = "mcp.tool-failed";
 pub(super) fn failed(code: &str, words: &str) -> Payload {
     Payload::write(MCP, "tool-failed", |inside| {
         inside.open("code").text(code);
-        inside.open("text").text(words);
+        inside.open("text").text(&carried_text(words));
     })
 }
 
@@ -121,7 +169,7 @@ fn said(
         left_out.push(format!("{} of {} blocks", content.len() - BLOCKS, content.len()));
     }
     let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
-    AnswerPayload { payload, left_out }
+    AnswerPayload { payload, left_out, is_cut: false }
 }
 
 /// Writes a block. True if some of it was left out.
@@ -133,7 +181,8 @@ fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool
             _ => false,
         },
         ContentBlock::ResourceLink(link) => {
-            inside.open("link").attr("uri", &link.uri).attr("name", &link.name).empty();
+            let (uri, name) = (carried_text(&link.uri), carried_text(&link.name));
+            inside.open("link").attr("uri", &uri).attr("name", &name).empty();
             false
         }
         _ => false,
@@ -169,7 +218,7 @@ impl<'b> BinaryContent<'b> {
     }
 
     fn shown_type(&self) -> String {
-        self.media_type.chars().take(TYPE_CHARS).collect()
+        carried_text(&self.media_type.chars().take(TYPE_CHARS).collect::<String>())
     }
 
     fn write(&self, inside: &mut XmlWriter) {
@@ -179,10 +228,82 @@ impl<'b> BinaryContent<'b> {
     }
 }
 
+/// Writes the beginning of a text for which there is room. True if some of it was left out.
 fn bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
-    let end = text.floor_char_boundary((*room).min(text.len()));
-    let kept = text.get(..end).unwrap_or_default();
-    *room -= kept.len();
-    inside.open("text").text(kept);
-    kept.len() < text.len()
+    let text = carried_text(text);
+    let mut end = 0;
+    for character in text.chars() {
+        // What an escaped character takes counts.
+        let bytes = match character {
+            '&' | '\r' => 5,
+            '<' | '>' => 4,
+            other => other.len_utf8(),
+        };
+        let Some(left) = room.checked_sub(bytes) else { break };
+        (*room, end) = (left, end + character.len_utf8());
+    }
+    inside.open("text").text(text.get(..end).unwrap_or_default());
+    end < text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::pinned::vocabulary;
+    use crate::schema::{PinFile, ToolDefinition};
+
+    fn tool(output: Value) -> ToolVocabulary {
+        let tool = ToolDefinition {
+            output_schema: Some(output),
+            ..ToolDefinition::new("read", json!({"type": "object", "properties": {}}))
+        };
+        vocabulary("files", &PinFile::new(Vec::new(), "2025-11-25", vec![tool]), BTreeSet::new()).unwrap()
+    }
+
+    fn typed(vocabulary: &ToolVocabulary, value: Value) -> Result<AnswerPayload, UnfitAnswer> {
+        answer(&CallToolResult::structured(value), Some((vocabulary, "read")), &BinaryContents::new())
+    }
+
+    #[test]
+    fn g3_an_answer_that_is_too_large_is_cut_and_keeps_its_type() {
+        let text =
+            json!({"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}});
+        let text = tool(text);
+        let small = typed(&text, json!({"content": "a"})).ok().unwrap();
+        assert!(small.left_out.is_none() && !small.is_cut);
+        for large in ["a".repeat(2 << 20), "&".repeat(1 << 20), "\u{1}".repeat(300 << 10)] {
+            let found = typed(&text, json!({"content": large})).ok().unwrap();
+            assert!(
+                found.is_cut && found.payload.bytes().len() > 16 << 10,
+                "{}",
+                found.payload.bytes().len()
+            );
+            assert_eq!(&*found.payload.name().local, "read-result");
+            assert!(found.left_out.unwrap().starts_with("texts beyond "));
+        }
+        let rows = json!({"type": "object", "required": ["rows"], "properties": {"rows": {"type": "array", "items": {"type": "integer"}}}});
+        let found = typed(&tool(rows), json!({"rows": vec![7; 200_000]})).ok().unwrap();
+        assert!(found.is_cut && found.left_out.unwrap().contains("4096 items"));
+        // What breaks its schema is not made valid by a cut.
+        assert!(typed(&text, json!({"content": 7, "more": "a".repeat(2 << 20)})).is_err());
+    }
+
+    #[test]
+    fn g3_a_text_that_xml_cannot_carry_or_that_grows_when_it_is_escaped_stays_within_its_bound() {
+        let said = |words: &str| {
+            let result = CallToolResult::success(vec![ContentBlock::text(words)]);
+            answer(&result, None, &BinaryContents::new()).ok().unwrap()
+        };
+        let found = said("a\u{1}b");
+        assert_eq!(found.payload.text_of("text").as_deref(), Some("a\\u{1}b"));
+        for long in ["&".repeat(300 << 10), "\u{1}".repeat(300 << 10), "a".repeat(2 << 20)] {
+            let found = said(&long);
+            assert_eq!(found.left_out.as_deref(), Some("text beyond 256 KiB"));
+            assert!(found.payload.bytes().len() < (256 << 10) + 200);
+        }
+    }
 }

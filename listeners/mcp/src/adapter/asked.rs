@@ -13,15 +13,17 @@ pub fn pin_of(place: &ServerPlace) -> Result<PinFile, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        // Each revision in a process of its own, the newer one first.
-        match asked_in(Revision::Modern, place).await {
+        // Each in a process of its own. Many programs that speak both ask a person only in the older one. An address
+        // is better asked without a session.
+        let [first, second] = match place {
+            ServerPlace::Program(_) => [Revision::Legacy, Revision::Modern],
+            ServerPlace::Address { .. } => [Revision::Modern, Revision::Legacy],
+        };
+        match asked_in(first, place).await {
             Ok(pin) => Ok(pin),
-            Err(newer) => asked_in(Revision::Legacy, place).await.map_err(|older| match newer == older {
-                true => older,
-                false => {
-                    let [new, old] = [Revision::Modern, Revision::Legacy].map(Revision::word);
-                    format!("asked in {new}: {newer}; asked in {old}: {older}")
-                }
+            Err(one) => asked_in(second, place).await.map_err(|other| match one == other {
+                true => other,
+                false => format!("asked in {}: {one}; asked in {}: {other}", first.word(), second.word()),
             }),
         }
     })
@@ -32,9 +34,13 @@ async fn asked_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, St
     let asked = async {
         let connection = reached.connect(revision).await.map_err(|fault| fault.to_string())?;
         let tools = connection.tools().await.map_err(|fault| fault.to_string());
+        let agreed = connection.agreed();
         connection.close().await;
         let tools = tools?;
-        Ok(PinFile::new(place.command(), revision.word(), pinned::definitions(&tools)))
+        if Revision::of(&agreed).is_none() {
+            return Err(format!("the server speaks MCP {agreed:?}, which is not known here"));
+        }
+        Ok(PinFile::new(place.command(), &agreed, pinned::definitions(&tools)))
     };
     let pin = tokio::select! {
         pin = asked => pin,

@@ -3,10 +3,11 @@
 //! The listener sends itself a form, which waits for a person. What comes back are values; what they answer is kept
 //! here, by thread and call. A process that was started again keeps nothing, and says so.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use rmcp::model::{CallToolRequestParams, InputRequiredResult, JsonObject};
+use rmcp::model::{CallToolRequestParams, InputRequests, InputRequiredResult, JsonObject};
+use serde_json::Value;
 use systole_kit::Payload;
 use systole_kit::answers::Answers;
 use systole_kit::envelope::Delivered;
@@ -14,20 +15,33 @@ use systole_kit::reply::{Item, ReplyContent};
 
 use super::answer::{self, MCP};
 use super::form::{self, GivenValues, InputQuestions};
+use crate::client::{AskedCall, SentCall};
 
 /// The most calls that wait for a person.
 const WAITING: usize = 256;
 
+/// The key of a question that its server gave none.
+const ONLY: &str = "input";
+
 /// A call that waits for a person.
-#[derive(Clone)]
 struct WaitingCall {
     thread: String,
     call: String,
     tool: String,
-    arguments: JsonObject,
     questions: InputQuestions,
-    /// What the server wants back as it was.
-    state: Option<String>,
+    way: AnswerWay,
+}
+
+/// How a call goes on with the answers of a person.
+enum AnswerWay {
+    /// It is sent again.
+    Again {
+        arguments: JsonObject,
+        /// What the server wants back as it was.
+        state: Option<String>,
+    },
+    /// It is open, and its server waits for the answer.
+    Open(Box<AskedCall>),
 }
 
 /// The calls that wait for a person.
@@ -38,12 +52,14 @@ pub(super) struct WaitingCalls(Mutex<VecDeque<WaitingCall>>);
 pub(super) enum Decided {
     /// Call the tool again with the answers.
     Call(Box<CallToolRequestParams>),
+    /// Wait for the result of the open call. The parameters name its tool.
+    Wait(Box<CallToolRequestParams>, SentCall),
     /// Say this to the pump.
     Say(ReplyContent),
 }
 
 impl WaitingCalls {
-    /// Asks a person what the server asks. `own` is the name of this listener.
+    /// Asks a person before a call is sent again. `own` is the name of this listener.
     pub(super) fn ask(
         &self,
         asked: &Delivered,
@@ -51,20 +67,38 @@ impl WaitingCalls {
         call: &CallToolRequestParams,
         required: InputRequiredResult,
     ) -> ReplyContent {
-        let questions = match form::questions(&required.input_requests.unwrap_or_default()) {
-            Ok(questions) if questions.is_empty() => {
-                return refused("the server wants to be called again later, and asks nothing");
-            }
+        let arguments = call.arguments.clone().unwrap_or_default();
+        let way = AnswerWay::Again { arguments, state: required.request_state };
+        let requests = required.input_requests.unwrap_or_default();
+        if requests.is_empty() {
+            return refused("the server wants to be called again later, and asks nothing");
+        }
+        self.begin((asked, own), &call.name, &requests, way)
+    }
+
+    /// Asks a person while a call is open.
+    pub(super) fn ask_in(&self, asked: &Delivered, own: &str, tool: &str, call: AskedCall) -> ReplyContent {
+        let requests = InputRequests::from([(ONLY.to_owned(), call.question.asked.clone())]);
+        self.begin((asked, own), tool, &requests, AnswerWay::Open(Box::new(call)))
+    }
+
+    fn begin(
+        &self,
+        (asked, own): (&Delivered, &str),
+        tool: &str,
+        requests: &InputRequests,
+        way: AnswerWay,
+    ) -> ReplyContent {
+        let questions = match form::questions(requests) {
             Ok(questions) => questions,
             Err(why) => return refused(&why),
         };
         let waiting = WaitingCall {
             thread: asked.thread.clone(),
             call: asked.stamp.call.clone(),
-            tool: call.name.to_string(),
-            arguments: call.arguments.clone().unwrap_or_default(),
+            tool: tool.to_owned(),
             questions,
-            state: required.request_state,
+            way,
         };
         self.send(waiting, own, None, "")
     }
@@ -102,14 +136,14 @@ impl WaitingCalls {
         let answer = answers.items.first().and_then(|item| item.payload.as_ref());
         if let Some(given) = answer.and_then(form::given) {
             return match form::accepted(&waiting.questions, &given) {
-                Ok(answers) => Decided::Call(waiting.with(answers)),
+                Ok(answers) => waiting.answered(answers),
                 Err(problem) => Decided::Say(self.send(waiting, own, Some(&given), &problem)),
             };
         }
         let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();
         let action = if code == "approval.rejected" { "decline" } else { "cancel" };
         let answers = form::without(&waiting.questions, action);
-        Decided::Call(waiting.with(answers))
+        waiting.answered(answers)
     }
 }
 
@@ -118,16 +152,26 @@ impl WaitingCall {
         self.thread == thread && self.call == call
     }
 
-    fn with(
-        self,
-        answers: std::collections::BTreeMap<String, serde_json::Value>,
-    ) -> Box<CallToolRequestParams> {
-        let params = CallToolRequestParams::new(self.tool).with_arguments(self.arguments);
-        let params = params.with_input_responses(answers);
-        Box::new(match self.state {
-            Some(state) => params.with_request_state(state),
-            None => params,
-        })
+    /// How the call goes on with these answers.
+    fn answered(self, mut answers: BTreeMap<String, Value>) -> Decided {
+        let params = CallToolRequestParams::new(self.tool);
+        match self.way {
+            AnswerWay::Again { arguments, state } => {
+                let params = params.with_arguments(arguments).with_input_responses(answers);
+                Decided::Call(Box::new(match state {
+                    Some(state) => params.with_request_state(state),
+                    None => params,
+                }))
+            }
+            AnswerWay::Open(open) => {
+                let AskedCall { question, call } = *open;
+                if let Some(Ok(answer)) = answers.remove(ONLY).map(serde_json::from_value) {
+                    // A server that no longer waits ends its call by itself.
+                    let _waits = question.answer.send(answer);
+                }
+                Decided::Wait(Box::new(params), call)
+            }
+        }
     }
 }
 

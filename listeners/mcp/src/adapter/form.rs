@@ -7,20 +7,17 @@ use std::collections::BTreeMap;
 
 use rmcp::model::{ElicitRequestParams, InputRequest, InputRequests};
 use serde_json::{Map, Value};
-use systole_kit::gate::{Gate, GateStep};
-use systole_kit::writer::{XmlWriter, visible};
-use systole_kit::{DocumentLimits, Payload};
+use systole_kit::Payload;
+use systole_kit::writer::visible;
 
-use super::answer::MCP;
-use crate::schema::judge_once;
+use super::written_form::{WrittenField, WrittenForm, WrittenQuestion};
+use crate::schema::{carried_text, judge_once};
 
 /// The most questions of one form, and the most fields in one of them.
 const QUESTIONS: usize = 8;
 const FIELDS: usize = 64;
 /// The longest text for a person, in bytes.
 const TEXT_BYTES: usize = 4 << 10;
-/// The most values of one field.
-const VALUES: usize = 256;
 
 /// A question of a server.
 #[derive(Clone, Debug)]
@@ -133,35 +130,24 @@ pub(super) fn form(
     given: Option<&GivenValues>,
     problem: &str,
 ) -> Payload {
-    Payload::write(MCP, "input-form", |form| {
-        form.open("tool").text(tool);
-        if !problem.is_empty() {
-            form.open("problem").text(problem);
-        }
-        for (key, question) in questions {
-            form.open("question").attr("key", key).content(|inside| {
-                inside.open("message").text(&question.message);
-                if let Some(url) = &question.url {
-                    inside.open("url").text(url);
-                }
-                for (name, schema) in question.fields() {
-                    let values = given.map_or_else(|| defaults(schema), |given| earlier(given, key, name));
-                    field(inside, (name, schema), question.requires(name), &values);
-                }
-            });
-        }
-    })
-}
-
-fn field(inside: &mut XmlWriter, (name, schema): (&str, &Value), is_required: bool, values: &[String]) {
-    let rules = schema.to_string().chars().take(TEXT_BYTES).collect::<String>();
-    let tag = inside.open("field").attr("name", name).attr("type", kind(schema)).attr("rules", &rules);
-    let tag = tag.attr("required", if is_required { "true" } else { "false" });
-    tag.content(|inside| {
-        for value in values {
-            inside.open("value").text(value);
-        }
-    });
+    let fields = |key: &str, question: &InputQuestion| {
+        let field = |(name, schema): (&String, &Value)| WrittenField {
+            name: carried_text(name),
+            kind: carried_text(kind(schema)),
+            rules: carried_text(&schema.to_string().chars().take(TEXT_BYTES).collect::<String>()),
+            is_required: question.requires(name),
+            values: given.map_or_else(|| defaults(schema), |given| earlier(given, key, name)),
+        };
+        question.fields().map(field).collect()
+    };
+    let written = |(key, question): (&String, &InputQuestion)| WrittenQuestion {
+        key: key.clone(),
+        message: carried_text(&question.message),
+        url: question.url.as_deref().map(carried_text),
+        fields: fields(key, question),
+    };
+    let questions = questions.iter().map(written).collect();
+    WrittenForm { tool: tool.to_owned(), problem: problem.to_owned(), questions }.payload()
 }
 
 fn earlier(given: &GivenValues, key: &str, name: &str) -> Vec<String> {
@@ -179,32 +165,11 @@ fn defaults(schema: &Value) -> Vec<String> {
 
 /// The values of a form. `None` if the payload is none, or has too many values.
 pub(super) fn given(payload: &Payload) -> Option<GivenValues> {
-    let name = payload.name();
-    if &*name.ns != MCP || &*name.local != "input-form" {
-        return None;
-    }
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let GateStep::Open(_) = gate.step().ok()? else { return None };
     let mut all = GivenValues::new();
-    while let Some(tag) = gate.child().ok()? {
-        if tag.local != "question" {
-            gate.skip().ok()?;
-            continue;
-        }
-        let key = gate.attribute("key")?.into_owned();
-        let fields = all.entry(key).or_default();
-        while let Some(tag) = gate.child().ok()? {
-            if tag.local != "field" {
-                gate.skip().ok()?;
-                continue;
-            }
-            let values = fields.entry(gate.attribute("name")?.into_owned()).or_default();
-            while gate.child().ok()?.is_some() {
-                values.push(gate.text_inside().ok()?);
-                if values.len() > VALUES {
-                    return None;
-                }
-            }
+    for question in WrittenForm::read(payload)?.questions {
+        let fields = all.entry(question.key).or_default();
+        for field in question.fields {
+            fields.entry(field.name).or_default().extend(field.values);
         }
     }
     Some(all)

@@ -12,6 +12,7 @@ mod comparing;
 mod form;
 mod server;
 mod work;
+mod written_form;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use systole_kit::pipe::{FromPump, answer_at_once};
 
+use crate::client::Revision;
 use crate::pinned;
 use crate::schema::PinFile;
 use asking::WaitingCalls;
@@ -31,6 +33,7 @@ use work::Work;
 pub use answer::MCP;
 pub use asked::pin_of;
 pub use server::ServerPlace;
+pub use written_form::filled_form;
 
 /// A server to stand in front of.
 pub struct AdapterOrder {
@@ -70,7 +73,7 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
     let pin = PinFile::read(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
     let vocabulary = pinned::vocabulary(&order.server, &pin, BTreeSet::new());
     let vocabulary = vocabulary.map_err(|fault| format!("config.unpinned: {fault}"))?;
-    let revision = pinned::revision(&pin)
+    let revision = Revision::of(&pin.revision)
         .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;
     let mut pump = FromPump::new(tokio::io::stdin());
     let StartedServer { mut process, reached } = StartedServer::start(&order.place)?;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::answer::{self, AnswerPayload, BinaryContents};
 use super::asking::{self, Decided, WaitingCalls};
 use super::comparing::{PinnedTools, Uncompared};
-use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
+use crate::client::{McpConnection, SentCall, ToolCallEnd, ToolCallFault};
 use crate::schema::ToolVocabulary;
 
 /// What all deliveries share.
@@ -34,6 +34,7 @@ impl Work {
         let params = match Answers::read(&asked.payload) {
             Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers) {
                 Decided::Call(params) => *params,
+                Decided::Wait(params, call) => return self.ended(&asked, &line, &params, call).await,
                 Decided::Say(said) => return said,
             },
             Err(_) => match self.requested(&asked) {
@@ -44,29 +45,36 @@ impl Work {
         if let Err(end) = self.compared_lately().await {
             return end;
         }
+        match self.connection.send(params.clone()).await {
+            Ok(call) => self.ended(&asked, &line, &params, call).await,
+            Err(fault) => uncalled(fault).await,
+        }
+    }
+
+    /// Waits until a call has a result or its server asks a person. `params` name the tool.
+    async fn ended(
+        &self,
+        asked: &Delivered,
+        line: &DeliveryLine,
+        params: &CallToolRequestParams,
+        call: SentCall,
+    ) -> ReplyContent {
         let (heard, mut progress) = mpsc::channel(1);
         let passing = async {
             while let Some(words) = progress.recv().await {
                 line.progress(words).await;
             }
         };
-        let calling = self.connection.call_with(params.clone(), heard, line.cancelled());
-        let (ended, ()) = tokio::join!(calling, passing);
+        let waiting = self.connection.wait(call, heard, line.cancelled());
+        let (ended, ()) = tokio::join!(waiting, passing);
         match ended {
-            Ok(ToolCallEnd::Result(result)) => self.answer(&line, &params.name, &result).await,
+            Ok(ToolCallEnd::Result(result)) => self.answer(line, &params.name, &result).await,
             Ok(ToolCallEnd::InputRequired(required)) => {
-                self.waiting.ask(&asked, &self.name, &params, *required)
+                self.waiting.ask(asked, &self.name, params, *required)
             }
+            Ok(ToolCallEnd::Asked(call)) => self.waiting.ask_in(asked, &self.name, &params.name, *call),
             Ok(ToolCallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
-            Err(ToolCallFault::Refused { number, words }) => {
-                payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
-            }
-            Err(ToolCallFault::Unreachable(words)) => failure("mcp.unreachable", words),
-            Err(ToolCallFault::Gone(_)) => {
-                // This program ends now, and the pump decides what becomes of the call.
-                std::future::pending().await
-            }
-            Err(fault @ ToolCallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
+            Err(fault) => uncalled(fault).await,
         }
     }
 
@@ -106,8 +114,15 @@ impl Work {
             left_out.extend(kept.values().filter_map(|content| content.hash.as_ref()).map(beside));
         }
         match answer::answer(result, typed, &kept) {
-            Ok(AnswerPayload { payload: answered, left_out: cut }) => {
+            Ok(AnswerPayload { payload: answered, left_out: cut, is_cut }) => {
                 left_out.extend(cut);
+                if let Some(whole) = result.structured_content.as_ref().filter(|_| is_cut) {
+                    let stored = line.put_blob(whole.to_string().into_bytes()).await;
+                    left_out.push(match stored {
+                        Ok(hash) => format!("the whole as JSON is kept under {hash}"),
+                        Err(why) => format!("the whole is not kept ({why})"),
+                    });
+                }
                 if !left_out.is_empty() {
                     let words =
                         format!("the answer of {tool} is not whole; left out: {}", left_out.join(", "));
@@ -135,6 +150,19 @@ async fn kept<'r>(line: &DeliveryLine, result: &'r CallToolResult) -> (BinaryCon
         contents.insert(place, content);
     }
     (contents, left_out)
+}
+
+/// What a call without a result is answered with.
+async fn uncalled(fault: ToolCallFault) -> ReplyContent {
+    match fault {
+        ToolCallFault::Refused { number, words } => {
+            payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
+        }
+        ToolCallFault::Unreachable(words) => failure("mcp.unreachable", words),
+        // This program ends now, and the pump decides what becomes of the call.
+        ToolCallFault::Gone(_) => std::future::pending().await,
+        fault @ ToolCallFault::NoResult(_) => failure("mcp.invalid-answer", fault.to_string()),
+    }
 }
 
 fn payload(payload: systole_kit::Payload) -> ReplyContent {

@@ -1,25 +1,21 @@
-//! A connection to a server: which revision of the protocol it speaks, its tools, and calls of them.
+//! A connection to a server: which revision of the protocol it speaks, and its tools.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorCode, ErrorData,
-    InputRequiredResult, JsonObject, PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
-};
+use rmcp::model::{PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
-    serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{DynamicTransportError, IntoTransport, StreamableHttpClientTransport};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{SetOnce, mpsc};
+use tokio::sync::SetOnce;
 
 use super::hearing::Hearing;
-use super::http::{BROKEN_STREAM, BoundedHttp, ServerAddress};
+use super::http::{BoundedHttp, ServerAddress};
 use super::wire::{LINE_BYTES, ServerLines, WireEnd};
 
 /// How long a server may take until it has answered the first request.
@@ -35,25 +31,31 @@ const PAGES: usize = 16;
 /// The most tools of a server.
 pub(super) const TOOLS: usize = 256;
 
-/// The revisions of the protocol that are spoken.
+/// The ways to speak the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Revision {
     /// 2026-07-28: every request stands alone.
     #[serde(rename = "2026-07-28")]
     Modern,
-    /// 2025-11-25: a handshake comes first.
+    /// 2025-11-25, or one before it: a handshake comes first.
     #[serde(rename = "2025-11-25")]
     Legacy,
 }
 
 impl Revision {
-    /// Its date, which is its name.
+    /// The date of its newest revision.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Revision::Modern => "2026-07-28",
             Revision::Legacy => "2025-11-25",
         }
+    }
+
+    /// The way to speak the revision of that date.
+    pub(crate) fn of(date: &str) -> Option<Revision> {
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == date)?;
+        Some(if known.has_initialize() { Revision::Legacy } else { Revision::Modern })
     }
 }
 
@@ -89,43 +91,10 @@ pub enum NoConnection {
 
 /// A connection to a server. Its end ends the connection.
 pub struct McpConnection {
-    service: RunningService<RoleClient, Hearing>,
-    end: Arc<SetOnce<WireEnd>>,
+    pub(super) service: RunningService<RoleClient, Hearing>,
+    pub(super) end: Arc<SetOnce<WireEnd>>,
     /// Whether each request has a connection of its own, so that a call that fails says nothing about others.
-    is_at_address: bool,
-}
-
-/// How a call ended.
-#[derive(Debug)]
-pub enum ToolCallEnd {
-    /// With a result, which may say that the tool failed.
-    Result(Box<CallToolResult>),
-    /// The server asks a person first.
-    InputRequired(Box<InputRequiredResult>),
-    /// It was cancelled here.
-    Cancelled,
-}
-
-/// Why a call has no result.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolCallFault {
-    /// The server refused the request.
-    #[error("the server refused the call: {words} ({number})")]
-    Refused {
-        /// The number of the error.
-        number: i32,
-        /// The server's words.
-        words: String,
-    },
-    /// The server is gone. Whether it has done the work is not known.
-    #[error("the server is gone: {0}")]
-    Gone(WireEnd),
-    /// No answer came from its address. Whether it has done the work is not known.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The result is none that a call of a tool may have.
-    #[error("the server answered the call with something else than a result: {0}")]
-    NoResult(String),
+    pub(super) is_at_address: bool,
 }
 
 impl McpConnection {
@@ -189,6 +158,13 @@ impl McpConnection {
         self.is_at_address
     }
 
+    /// The date of the revision that the server agreed to.
+    #[must_use]
+    pub fn agreed(&self) -> String {
+        let info = self.service.peer().peer_info();
+        info.map(|info| info.protocol_version.as_str().to_owned()).unwrap_or_default()
+    }
+
     /// The tools of the server, in its order.
     ///
     /// # Errors
@@ -216,54 +192,6 @@ impl McpConnection {
             }
         }
         Err(NoConnection::TooMany)
-    }
-
-    /// Calls a tool. Progress goes to `heard`. When `cancelled` is ready, the server gets a cancel and its result is
-    /// ignored.
-    ///
-    /// # Errors
-    /// If no result comes.
-    pub async fn call(
-        &self,
-        tool: &str,
-        arguments: JsonObject,
-        heard: mpsc::Sender<String>,
-        cancelled: impl Future<Output = ()>,
-    ) -> Result<ToolCallEnd, ToolCallFault> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.call_with(params, heard, cancelled).await
-    }
-
-    /// The same with a request that is there already, such as one with answers of a person.
-    ///
-    /// # Errors
-    /// If no result comes.
-    pub async fn call_with(
-        &self,
-        params: CallToolRequestParams,
-        heard: mpsc::Sender<String>,
-        cancelled: impl Future<Output = ()>,
-    ) -> Result<ToolCallEnd, ToolCallFault> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let asked = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
-        let mut handle = asked.await.map_err(|fault| self.uncalled(fault))?;
-        let _heeded = self.service.service().heed(handle.progress_token.clone(), heard);
-        tokio::select! {
-            result = &mut handle.rx => match result {
-                Ok(Ok(ServerResult::CallToolResult(result))) => Ok(ToolCallEnd::Result(Box::new(result))),
-                Ok(Ok(ServerResult::InputRequiredResult(asked))) if self.service.service().may_ask => {
-                    Ok(ToolCallEnd::InputRequired(Box::new(asked)))
-                }
-                Ok(Ok(other)) => Err(ToolCallFault::NoResult(kind(&other))),
-                Ok(Err(fault)) => Err(self.uncalled(fault)),
-                Err(_) => Err(self.uncalled(ServiceError::TransportClosed)),
-            },
-            () = cancelled => {
-                // If the connection is over, so is the call.
-                let _over = handle.cancel(Some("no longer wanted".to_owned())).await;
-                Ok(ToolCallEnd::Cancelled)
-            }
-        }
     }
 
     /// Waits until the server says that its tools have changed.
@@ -297,28 +225,6 @@ impl McpConnection {
             other => NoConnection::NoMcp { what, words: other.to_string() },
         }
     }
-
-    fn uncalled(&self, fault: ServiceError) -> ToolCallFault {
-        match fault {
-            ServiceError::McpError(ErrorData { code: ErrorCode(BROKEN_STREAM), message, .. }) => {
-                ToolCallFault::Unreachable(message.into_owned())
-            }
-            ServiceError::TransportSend(fault) if self.is_at_address => {
-                ToolCallFault::Unreachable(plain_words(&fault))
-            }
-            ServiceError::McpError(ErrorData { code, message, .. }) => {
-                ToolCallFault::Refused { number: code.0, words: message.into_owned() }
-            }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-                if self.is_at_address {
-                    // The first reason counts.
-                    let _earlier = self.end.set(WireEnd::Lost);
-                }
-                ToolCallFault::Gone(self.end())
-            }
-            other => ToolCallFault::NoResult(other.to_string()),
-        }
-    }
 }
 
 fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<WireEnd>) -> NoConnection {
@@ -332,16 +238,7 @@ fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<
 }
 
 /// The innermost words of a fault: the library puts its own before them.
-fn plain_words(fault: &DynamicTransportError) -> String {
+pub(super) fn plain_words(fault: &DynamicTransportError) -> String {
     let words = fault.error.to_string();
     words.strip_prefix("Client error: ").unwrap_or(&words).to_owned()
-}
-
-/// The name of a result that no call of a tool may have.
-fn kind(result: &ServerResult) -> String {
-    match result {
-        ServerResult::InputRequiredResult(_) => "it asks for input".to_owned(),
-        ServerResult::CreateTaskResult(_) => "it made a task, which was not offered".to_owned(),
-        _ => "the result of another request".to_owned(),
-    }
 }

@@ -1,16 +1,19 @@
-//! What a server says unasked: progress of calls, and that its tools have changed. Its own requests are refused.
+//! What a server says unasked: progress of calls, questions to a person in older revisions, and that its tools have
+//! changed. Its other requests are refused.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
-    InitializeRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion, ServerNotification,
-    ServerRequest, UrlElicitationCapability,
+    ClientResult, ElicitRequest, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, InitializeRequestParams, InputRequest,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, ServerNotification, ServerRequest,
+    UrlElicitationCapability,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
-use tokio::sync::{Notify, mpsc};
+use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient, Service};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 /// The longest message of progress that is passed on, in characters.
@@ -21,68 +24,153 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 /// The handler of everything that a server says unasked.
 #[derive(Clone, Default)]
 pub(super) struct Hearing {
-    calls: Arc<Mutex<HashMap<ProgressToken, ProgressRoute>>>,
+    calls: Arc<Mutex<HashMap<ProgressToken, OpenRoute>>>,
     pub(super) changed: Arc<Notify>,
-    /// Whether the server may ask a person in the middle of a call.
-    pub(super) may_ask: bool,
+    /// Whether the server asks a person by a result, and not by a request.
+    pub(super) is_modern: bool,
 }
 
-/// Where the progress of a call goes.
-struct ProgressRoute {
-    to: mpsc::Sender<String>,
+/// Where things about an open call go.
+struct OpenRoute {
+    /// The id of its request.
+    id: RequestId,
+    /// Who hears of its progress, if one waits for it.
+    heard: Option<mpsc::Sender<String>>,
+    /// When the last sign of progress came.
     last: Option<Instant>,
+    questions: mpsc::Sender<PersonQuestion>,
+    /// Whether a person is being asked.
+    is_asking: bool,
 }
 
-/// While this value lives, progress of the call is passed on.
-pub(super) struct Heeded {
+/// A question of a server to a person. Without an answer the server gets an error.
+#[derive(Debug)]
+pub struct PersonQuestion {
+    /// The question.
+    pub asked: InputRequest,
+    /// Takes the answer.
+    pub answer: oneshot::Sender<ElicitResult>,
+}
+
+/// The way to an open call. While this value lives, progress and questions of the call find it.
+pub(super) struct CallRoute {
     hearing: Hearing,
     token: ProgressToken,
+    questions: mpsc::Receiver<PersonQuestion>,
 }
 
-impl Drop for Heeded {
+impl fmt::Debug for CallRoute {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CallRoute({:?})", self.token)
+    }
+}
+
+impl Drop for CallRoute {
     fn drop(&mut self) {
         self.hearing.routes().remove(&self.token);
     }
 }
 
-impl Hearing {
-    pub(super) fn new(may_ask: bool) -> Hearing {
-        Hearing { may_ask, ..Hearing::default() }
+impl CallRoute {
+    /// Passes progress on from now on. A sign that finds no room is left out.
+    pub(super) fn report_to(&mut self, heard: mpsc::Sender<String>) {
+        self.change(|route| (route.heard, route.is_asking) = (Some(heard), false));
     }
 
-    /// Passes progress of this call on. A sign that finds no room is left out.
-    pub(super) fn heed(&self, token: ProgressToken, to: mpsc::Sender<String>) -> Heeded {
-        self.routes().insert(token.clone(), ProgressRoute { to, last: None });
-        Heeded { hearing: self.clone(), token }
+    /// Passes no more progress on, while a person is asked.
+    pub(super) fn mute(&mut self) {
+        self.change(|route| (route.heard, route.is_asking) = (None, true));
     }
 
-    fn routes(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, ProgressRoute>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The next question of the call's server.
+    pub(super) async fn asked(&mut self) -> PersonQuestion {
+        match self.questions.recv().await {
+            Some(question) => question,
+            // The route is gone only with this value.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut OpenRoute)) {
+        if let Some(route) = self.hearing.routes().get_mut(&self.token) {
+            change(route);
+        }
     }
 }
 
 impl Hearing {
+    pub(super) fn new(is_modern: bool) -> Hearing {
+        Hearing { is_modern, ..Hearing::default() }
+    }
+
+    /// The way to a call that was sent.
+    pub(super) fn route(&self, token: ProgressToken, id: RequestId) -> CallRoute {
+        // A call that waits for a person cannot ask again.
+        let (to, questions) = mpsc::channel(1);
+        let route = OpenRoute { id, heard: None, last: None, questions: to, is_asking: false };
+        self.routes().insert(token.clone(), route);
+        CallRoute { hearing: self.clone(), token, questions }
+    }
+
+    fn routes(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, OpenRoute>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn progressed(&self, heard: &ProgressNotificationParam) {
         let mut routes = self.routes();
         let Some(route) = routes.get_mut(&heard.progress_token) else { return };
+        let Some(to) = &route.heard else { return };
         if route.last.is_some_and(|last| last.elapsed() < PROGRESS_PAUSE) {
             return;
         }
         route.last = Some(Instant::now());
         // A sign of life that finds the line full says nothing new.
-        let _full = route.to.try_send(words(heard));
+        let _full = to.try_send(words(heard));
+    }
+
+    /// Brings a question to the call that it belongs to. Over HTTP its stream says which; over stdio it is the only open
+    /// call that does not wait for a person already.
+    async fn ask(
+        &self,
+        asked: ElicitRequest,
+        of: Option<&InboundStreamOrigin>,
+    ) -> Result<ClientResult, ErrorData> {
+        let fits = |route: &&OpenRoute| match of {
+            Some(InboundStreamOrigin::OutboundRequest(id)) => route.id == *id,
+            _ => !route.is_asking,
+        };
+        let to = {
+            let routes = self.routes();
+            let mut found = routes.values().filter(fits);
+            match (found.next(), found.next()) {
+                (Some(only), None) => only.questions.clone(),
+                (None, _) => return Err(unasked("no call is open that the question could belong to")),
+                _ => return Err(unasked("several calls are open, and the question could belong to each")),
+            }
+        };
+        let (answer, answered) = oneshot::channel();
+        let question = PersonQuestion { asked: InputRequest::Elicitation(asked), answer };
+        to.send(question).await.map_err(|_| unasked("the call has ended"))?;
+        answered.await.map(ClientResult::ElicitResult).map_err(|_| unasked("no person is asked"))
     }
 }
 
+fn unasked(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
+}
+
 impl Service<RoleClient> for Hearing {
-    /// A server may ask whether we are there, and nothing else: neither a model nor a person answers it here.
+    /// A server may ask whether we are there, and in an older revision it may ask a person. No model answers here.
     async fn handle_request(
         &self,
         request: ServerRequest,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            ServerRequest::ElicitRequest(asked) if !self.is_modern => {
+                self.ask(asked, context.extensions.get::<InboundStreamOrigin>()).await
+            }
             _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client offers nothing", None)),
         }
     }
@@ -104,12 +192,10 @@ impl Service<RoleClient> for Hearing {
         let mut info = InitializeRequestParams::default();
         info.protocol_version = ProtocolVersion::V_2025_11_25;
         info.client_info = Implementation::new("systole", env!("CARGO_PKG_VERSION"));
-        if self.may_ask {
-            let mut elicitation = ElicitationCapability::default();
-            elicitation.form = Some(FormElicitationCapability::default());
-            elicitation.url = Some(UrlElicitationCapability::default());
-            info.capabilities.elicitation = Some(elicitation);
-        }
+        let mut elicitation = ElicitationCapability::default();
+        elicitation.form = Some(FormElicitationCapability::default());
+        elicitation.url = Some(UrlElicitationCapability::default());
+        info.capabilities.elicitation = Some(elicitation);
         info
     }
 }

@@ -3,11 +3,14 @@
 //!
 //! In: a server's streams, and calls. Out: its tools, the results of calls, and the words for what it broke.
 
+mod calling;
 mod connection;
 mod hearing;
 mod http;
 mod wire;
 
-pub use connection::{McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault};
+pub use calling::{AskedCall, SentCall, ToolCallEnd, ToolCallFault};
+pub use connection::{McpConnection, NoConnection, Revision};
+pub use hearing::PersonQuestion;
 pub use http::{AddressFault, ServerAddress};
 pub use wire::WireEnd;

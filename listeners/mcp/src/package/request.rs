@@ -23,6 +23,8 @@ pub struct InstallRequest {
     pub version: Option<String>,
     /// The program of the package, if the file names it.
     pub script: Option<String>,
+    /// What else is installed with it, as in `mcp<2`.
+    pub with: Vec<String>,
     /// The arguments of the server.
     pub arguments: Vec<String>,
 }
@@ -39,7 +41,7 @@ pub struct RequestFault {
 }
 
 const NPX: &str = "[npx, PACKAGE, ARGUMENT], or PACKAGE@VERSION";
-const UVX: &str = "[uvx, PACKAGE, ARGUMENT], or PACKAGE==VERSION, or [uvx, --from, PACKAGE, PROGRAM]";
+const UVX: &str = "[uvx, PACKAGE, ARGUMENT], or PACKAGE==VERSION, or [uvx, --from, PACKAGE, PROGRAM], or --with OTHER before it";
 
 impl PackageKind {
     /// The ending of the name of its lock.
@@ -73,10 +75,11 @@ impl InstallRequest {
         [program, format!("{folder}/entry")].into_iter().chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// Whether the same packages fit both: they ask for the same package in the same version.
+    /// Whether the same packages fit both: they ask for the same ones in the same versions.
     #[must_use]
     pub fn has_package_of(&self, other: &InstallRequest) -> bool {
-        (self.kind, &self.name, &self.version) == (other.kind, &other.name, &other.version)
+        let asked = |it: &InstallRequest| (it.kind, it.name.clone(), it.version.clone(), it.with.clone());
+        asked(self) == asked(other)
     }
 }
 
@@ -96,24 +99,52 @@ fn npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
 
 fn python(command: &[String]) -> Result<InstallRequest, RequestFault> {
     let fault = |word, message| RequestFault { word, message, fix: UVX };
-    let has_script = command.get(1).is_some_and(|word| word == "--from");
-    let at = if has_script { 2 } else { 1 };
-    let Some(written) = command.get(at) else { return Err(fault(0, "no package is named".to_owned())) };
-    if written.starts_with('-') {
-        return Err(fault(at, format!("uvx's option `{written}` is not supported")));
+    let (mut at, mut from, mut with) = (1, None, Vec::new());
+    while let Some(option) = command.get(at).filter(|word| word.starts_with('-')) {
+        match option.as_str() {
+            "--from" if from.is_none() => from = Some(at + 1),
+            "--with" => match command.get(at + 1) {
+                Some(other) if is_requirement(other) => with.push(other.clone()),
+                Some(other) => {
+                    let shown: String = other.chars().take(80).collect();
+                    let message =
+                        format!("`{shown}` is no package of the index, as in NAME, NAME==1.2 or NAME<2");
+                    return Err(fault(at + 1, message));
+                }
+                None => return Err(fault(at, "no package is named after --with".to_owned())),
+            },
+            _ => return Err(fault(at, format!("uvx's option `{option}` is not supported"))),
+        }
+        at += 2;
     }
+    let own = from.unwrap_or(at);
+    let Some(written) = command.get(own) else { return Err(fault(0, "no package is named".to_owned())) };
     let at_sign = PackageSpelling { version: "@", ..PackageSpelling::PIP };
     let found = PackageName::read(written, PackageSpelling::PIP)
         .or_else(|| PackageName::read(written, at_sign))
-        .ok_or_else(|| fault(at, no_name(written)))?;
+        .ok_or_else(|| fault(own, no_name(written)))?;
     // uvx says so for the newest version, which pip takes anyway.
     let found = PackageName { version: found.version.filter(|version| *version != "latest"), ..found };
-    if !has_script {
-        return Ok(request(PackageKind::Python, found, None, command.get(at + 1..)));
-    }
-    let script = command.get(at + 1).filter(|script| is_script(script));
-    let script = script.ok_or_else(|| fault(at, "no program is named after --from PACKAGE".to_owned()))?;
-    Ok(request(PackageKind::Python, found, Some(script.clone()), command.get(at + 2..)))
+    let script = match from {
+        None => None,
+        Some(_) => match command.get(at).filter(|script| is_script(script)) {
+            Some(script) => Some(script.clone()),
+            None => return Err(fault(own, "no program is named after --from PACKAGE".to_owned())),
+        },
+    };
+    let request = request(PackageKind::Python, found, script, command.get(at + 1..));
+    Ok(InstallRequest { with, ..request })
+}
+
+/// Whether a word asks for a package of the index, perhaps in a range of versions, as in `mcp<2`.
+fn is_requirement(word: &str) -> bool {
+    let (name, range) = word.split_at(word.find(['<', '>', '=', '!', '~']).unwrap_or(word.len()));
+    let is_bound = |bound: &str| {
+        let signs = ["==", "!=", "<=", ">=", "~=", "<", ">"];
+        let version = signs.into_iter().find_map(|sign| bound.strip_prefix(sign)).unwrap_or_default();
+        !version.is_empty() && version.chars().all(|c| c.is_ascii_alphanumeric() || "._*+-".contains(c))
+    };
+    is_script(name) && (range.is_empty() || range.split(',').all(is_bound))
 }
 
 fn is_script(word: &str) -> bool {
@@ -131,6 +162,7 @@ fn request(
         name: found.name.to_owned(),
         version: found.version.map(str::to_owned),
         script,
+        with: Vec::new(),
         arguments: arguments.unwrap_or_default().to_vec(),
     }
 }
@@ -160,12 +192,16 @@ mod tests {
             ("uvx a@1.2", "a", Some("1.2"), "F/bin/python F/entry"),
             ("uvx a@latest", "a", None, "F/bin/python F/entry"),
             ("uvx --from a b c", "a", None, "F/bin/python F/entry c"),
+            ("uvx --with mcp<2 --from a --with x>=1,<2 b c", "a", None, "F/bin/python F/entry c"),
         ] {
             let found = of(line).unwrap().unwrap();
             assert_eq!((found.name.as_str(), found.version.as_deref()), (package, version), "{line}");
             assert_eq!(found.run("F").join(" "), run, "{line}");
         }
         assert_eq!(of("uvx --from a b").unwrap().unwrap().script.as_deref(), Some("b"));
+        let with = |line: &str| of(line).unwrap().unwrap();
+        assert_eq!(with("uvx --with mcp<2 --with x>=1,<2 a y").with, ["mcp<2", "x>=1,<2"]);
+        assert!(!with("uvx --with mcp<2 a").has_package_of(&with("uvx a")), "other packages may fit");
         assert!(of("node x.js").is_none() && of("./npx a").is_none());
     }
 
@@ -183,12 +219,18 @@ mod tests {
             ("npx a@npm:b", 1),
             ("npx a@^1", 1),
             ("uvx", 0),
-            ("uvx --with a b", 1),
+            ("uvx --with", 1),
+            ("uvx --with a", 0),
+            ("uvx --with git+https://x b", 2),
+            ("uvx --with a===1 b", 2),
+            ("uvx --with a< b", 2),
+            ("uvx --with --index-url b", 2),
+            ("uvx --python 3 b", 1),
             ("uvx git+https://x/y", 1),
             ("uvx a[b]", 1),
             ("uvx a>=1", 1),
             ("uvx --from a", 2),
-            ("uvx --from a -x", 2),
+            ("uvx --from a -x", 3),
             ("uvx --from ./a b", 2),
         ] {
             assert_eq!(of(line).unwrap().unwrap_err().word, word, "{line}");

@@ -129,6 +129,12 @@ impl ToolVocabulary {
         Ok(Self { namespace, xsd, tools: elements, remarks, refused, model })
     }
 
+    /// What an agent's prompt says of an element: its purpose and its parameters, in the words of the server.
+    #[must_use]
+    pub fn prompt(&self, element: &str) -> Option<String> {
+        self.model.prompt(element)
+    }
+
     /// The tool that an element of the vocabulary calls.
     #[must_use]
     pub fn tool(&self, element: &str) -> Option<&ToolElement> {
@@ -204,16 +210,20 @@ fn unwrapped(value: Value, has_one_part: bool, name: &str) -> Value {
     }
 }
 
+/// A text that XML can carry: other characters are shown as escapes.
+pub(crate) fn carried_text(text: &str) -> String {
+    let shown = |c: char| if is_legal(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// A value whose texts XML can carry.
 fn carried(value: &Value) -> Value {
-    let text = |text: &str| -> String {
-        let shown = |c: char| if is_legal(c) { c.to_string() } else { c.escape_unicode().to_string() };
-        text.chars().map(shown).collect()
-    };
     match value {
-        Value::String(own) => Value::String(text(own)),
+        Value::String(own) => Value::String(carried_text(own)),
         Value::Array(items) => items.iter().map(carried).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (text(key), carried(value))).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (carried_text(key), carried(value))).collect()
+        }
         other => other.clone(),
     }
 }

@@ -15,6 +15,13 @@ def result(asked, value):
     say({"jsonrpc": "2.0", "id": asked["id"], "result": value})
 
 
+def ask(method):
+    say({"jsonrpc": "2.0", "id": method, "method": method,
+         "params": {"messages": [], "maxTokens": 1, "message": "your key?",
+                    "requestedSchema": {"type": "object", "properties": {}}}})
+    return json.loads(sys.stdin.readline())
+
+
 def tools(asked):
     named = {"name": "work", "inputSchema": {"type": "object"}}
     if HOW == "many-tools":
@@ -43,13 +50,17 @@ def call(asked):
         result(asked, {"content": [{"type": "text", "text": "done"}]})
     elif HOW == "asks":
         refused = []
-        for method in ("sampling/createMessage", "roots/list", "elicitation/create", "made/up"):
-            say({"jsonrpc": "2.0", "id": method, "method": method,
-                 "params": {"messages": [], "maxTokens": 1, "message": "your key?",
-                            "requestedSchema": {"type": "object", "properties": {}}}})
-            answer = json.loads(sys.stdin.readline())
-            refused.append(answer.get("error", {}).get("code"))
+        for method in ("sampling/createMessage", "roots/list", "made/up"):
+            refused.append(ask(method).get("error", {}).get("code"))
         result(asked, {"content": [{"type": "text", "text": str(refused)}]})
+    elif HOW == "elicits":
+        answers = [ask("elicitation/create").get("result") for _ in range(2)]
+        result(asked, {"content": [{"type": "text", "text": json.dumps(answers)}]})
+    elif HOW == "elicits-among-two":
+        other = json.loads(sys.stdin.readline())
+        words = ask("elicitation/create").get("error", {}).get("message")
+        result(asked, {"content": [{"type": "text", "text": words}]})
+        result(other, {"content": [{"type": "text", "text": "done"}]})
     elif HOW == "chatters":
         for n in range(50):
             print(f"debug line {n}", flush=True)

@@ -1,7 +1,7 @@
 //! A server that does what no server should is refused or bounded, and other calls go on.
 
-use rmcp::model::JsonObject;
-use systole_mcp::client::{NoConnection, Revision, ToolCallEnd, ToolCallFault, WireEnd};
+use rmcp::model::{ElicitResult, ElicitationAction, JsonObject};
+use systole_mcp::client::{AskedCall, NoConnection, Revision, ToolCallEnd, ToolCallFault, WireEnd};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
@@ -34,9 +34,31 @@ async fn g3_a_flood_of_progress_is_thinned_out_and_bounded() {
 }
 
 #[tokio::test]
-async fn g3_a_server_gets_neither_a_model_nor_a_persons_answer() {
+async fn g3_a_server_gets_neither_a_model_nor_folders() {
     let (text, _) = work("asks").await;
-    assert_eq!(text.as_deref(), Ok("[-32601, -32601, -32601, -32601]"));
+    assert_eq!(text.as_deref(), Ok("[-32601, -32601, -32601]"));
+}
+
+#[tokio::test]
+async fn g3_an_older_server_asks_a_person_while_its_call_is_open() {
+    let server = connect(hostile("elicits"), Revision::Legacy).await.unwrap();
+    let sender = || mpsc::channel(1).0;
+    let mut end = server.connection.call("work", JsonObject::new(), sender(), std::future::pending()).await;
+    for action in [ElicitationAction::Accept, ElicitationAction::Decline] {
+        let Ok(ToolCallEnd::Asked(asked)) = end else { panic!("{end:?}") };
+        let AskedCall { question, call } = *asked;
+        assert!(format!("{:?}", question.asked).contains("your key?"));
+        question.answer.send(ElicitResult::new(action)).unwrap();
+        end = server.connection.wait(call, sender(), std::future::pending()).await;
+    }
+    let Ok(ToolCallEnd::Result(result)) = end else { panic!("{end:?}") };
+    assert_eq!(text(&result), r#"[{"action": "accept"}, {"action": "decline"}]"#);
+    // Over stdio nothing says to which of two calls a question belongs.
+    let server = connect(hostile("elicits-among-two"), Revision::Legacy).await.unwrap();
+    let call = || called(&server.connection, "work", JsonObject::new());
+    let ((one, _), (other, _)) = tokio::join!(call(), call());
+    let both = [text(&one.unwrap()), text(&other.unwrap())].join("; ");
+    assert!(both.contains("several calls are open") && both.contains("done"), "{both}");
 }
 
 #[tokio::test]

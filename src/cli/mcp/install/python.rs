@@ -129,7 +129,9 @@ impl<'r> Pip<'r> {
     pub(super) fn resolve(&self, request: &InstallRequest) -> Result<PackageLock, NotInstalled> {
         let version = request.version.as_ref().map(|version| format!("=={version}")).unwrap_or_default();
         let wanted = format!("{}{version}", request.name);
-        let words = ["--dry-run", "--ignore-installed", "--report=-", &wanted];
+        let with = request.with.iter().map(String::as_str);
+        let words: Vec<&str> =
+            ["--dry-run", "--ignore-installed", "--report=-", &wanted].into_iter().chain(with).collect();
         let report = self.pip(&words, &request.name)?;
         Ok(PackageLock::of_pip(request, &report)?)
     }
