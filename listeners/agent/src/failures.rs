@@ -54,6 +54,11 @@ pub const FAILURES: &[FailureRow] = &[
         FailureWeight::Critical,
         "This is the first pass: there is nothing yet that could be left as it is. Do what the goal says.",
     ),
+    row(
+        "own-markup",
+        FailureWeight::Critical,
+        "Your answer began like a message of the system. Answer in your own words. If the answer really is such markup, put a word before it.",
+    ),
     row("format-mismatch", FailureWeight::Critical, "Your final is not in the format that is required."),
     row("content-missing", FailureWeight::Critical, "Your final is empty."),
     row(

@@ -18,6 +18,7 @@ use crate::contracts::Contracts;
 use crate::failures::AgentFailure;
 use crate::heard::Heard;
 use crate::model::{EnoughCheck, StopReason};
+use crate::show;
 use crate::spec::{AgentSpec, Dialect};
 
 /// The content of an answer.
@@ -153,6 +154,7 @@ pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
     let mut taken = goals::converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
     goals::settle(contracts, &mut taken);
+    refuse_own_markup(heard, &mut taken);
     tasks::settle(agent, contracts, allowed.tasks_given, &mut taken);
     if heard.stop == StopReason::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
@@ -173,6 +175,22 @@ pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
         taken.wrong("final-turn-no-report", "");
     }
     taken
+}
+
+/// Refuses a final if it, or the whole answer, begins with a tag that only prompts have: the model went on with the
+/// prompt and answered nothing.
+fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
+    let Some(ending) = &taken.ending else { return };
+    let answer = heard.text();
+    // The slot of a final in `xml-final` is the model's to write.
+    let of_answer = show::own_tag(&answer).filter(|tag| !tag.starts_with(show::SLOT));
+    let Some(tag) = of_answer.map(str::to_owned).or_else(|| show::own_tag(&ending.text()).map(str::to_owned))
+    else {
+        return;
+    };
+    taken.ending = None;
+    taken.repairs.retain(|repair| repair.act.is_some());
+    taken.wrong("own-markup", format!("It began with <{tag}>."));
 }
 
 fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {

@@ -20,6 +20,9 @@ use systole_kit::Payload;
 use crate::contracts::Contracts;
 use crate::spec::AgentSpec;
 
+/// What is shown in place of the mark.
+const COVERED: &str = "[mark]";
+
 /// The mark of a call: only its own prompt has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) String);
@@ -29,7 +32,7 @@ impl Mark {
     pub(crate) fn cover(&self, text: &str) -> String {
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, after)) = self.split(rest) {
-            out.extend([before, "[mark]"]);
+            out.extend([before, COVERED]);
             rest = after;
         }
         out.push_str(rest);
@@ -101,6 +104,23 @@ fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
     let is_block =
         matches!(name.as_str(), "tool_result" | "message" | "turn-failed" | "workflow" | "current-goal");
     is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
+}
+
+/// The beginning of a tag that has the code of a final's slot (`xml-final`).
+pub(crate) const SLOT: &str = "systole-";
+
+/// The name of the tag with which a text begins, if only prompts have such a tag.
+pub(crate) fn own_tag(text: &str) -> Option<&str> {
+    let tag = text.trim_start().strip_prefix('<')?;
+    let tag = tag.split('>').next()?.trim_start_matches('/');
+    let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+    let lower = name.to_ascii_lowercase();
+    let is_own = match lower.as_str() {
+        "tool_result" | "turn-failed" => true,
+        "message" => attributes.trim_start().starts_with("from="),
+        name => name.starts_with("core-") || name.starts_with(SLOT) || tag.contains(COVERED),
+    };
+    is_own.then(|| name.get(..name.floor_char_boundary(40)).unwrap_or_default())
 }
 
 /// A payload from others as escaped text.

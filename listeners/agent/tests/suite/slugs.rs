@@ -108,11 +108,20 @@ fn of_text() -> Vec<Case> {
         case
     };
     let crowd = xml("too-many-actions", "65 in a text", &think(&SEARCH.repeat(65)));
+    let plain = helper(Dialect::Plain);
     let verbatim = think(&format!("<search><query>a && b</query></search>{SEARCH}"));
     let verbatim = xml("too-many-actions", "one after text without escaping", &verbatim);
     vec![
         xml("empty-response", "in a text", ""),
         xml("reasoning-only", "in a text", "<thinking>Where could it be?</thinking>"),
+        Case {
+            agent: plain.clone(),
+            ..xml("own-markup", "the tag of the core", "<core-[mark]>Turn 2 of 10.</core-[mark]>")
+        },
+        Case {
+            agent: plain,
+            ..xml("own-markup", "a message", "<message from=\"cli\">Where is login?</message>")
+        },
         xml("malformed", "in a text", &think("<search><query>a < b &amp; c</query></search>")),
         xml("missing-closing-tag", "repaired", &think("<search><query>a</query>")),
         at_length("truncated-structure", "cut in an action", &think("<search><query>log")),
