@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{
-    AgentSpec, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer, Provider,
-    ToolChoice,
+    AgentSpec, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer, PeerBroadcast,
+    Provider, ToolChoice,
 };
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
@@ -28,7 +28,8 @@ use super::value::At;
 use super::workflows;
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
+use systole_core::types::composition::{self, ElementSchema, Listener, ViewScope};
+use systole_core::types::ids::Name;
 
 /// The data that agents are built from.
 pub(super) struct Thinking {
@@ -306,9 +307,26 @@ impl Found<'_> {
             returns: contracts(returns),
             gives: contracts(gives),
             peers: peers.collect(),
+            broadcasts: self.broadcasts(),
             task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
             schemas: self.schemas.clone(),
         })
+    }
+
+    /// The elements that go to several peers at once. One that also went to an agent for tasks must name its peer: only
+    /// goals choose who gets tasks.
+    fn broadcasts(&self) -> Vec<PeerBroadcast> {
+        let own = self.party.name.as_ref().and_then(|name| self.listener(name.as_str()));
+        let is_addressed = |taker: &&Name| own.is_some_and(|own| own.peers.contains(taker));
+        let is_peer = |taker: &&Name| self.party.peers.iter().any(|peer| peer.value == taker.as_str());
+        let broadcast = |one: &composition::Broadcast| {
+            let takers: Vec<&Name> = one.takers.iter().filter(is_addressed).collect();
+            (takers.len() > 1 && takers.iter().all(is_peer)).then(|| PeerBroadcast {
+                element: one.element.clone(),
+                takers: takers.into_iter().map(ToString::to_string).collect(),
+            })
+        };
+        self.composed.broadcasts.iter().filter_map(broadcast).collect()
     }
 
     /// Reports an element with the name of a task: in text, the name would mean the element.
@@ -355,7 +373,8 @@ impl Found<'_> {
             .iter()
             .map(|(peer, local)| if alone(local) { (*local).to_owned() } else { format!("{peer}__{local}") })
             .collect();
-        if tools.contains(&named.value) {
+        let is_broadcast = self.broadcasts().iter().any(|one| *one.element.local == *named.value);
+        if tools.contains(&named.value) || is_broadcast {
             return Some(ToolChoice::Tool(named.value.clone()));
         }
         let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));

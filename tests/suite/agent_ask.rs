@@ -35,6 +35,38 @@ fn e13_the_smallest_agent_answers_from_a_script_and_reports_its_cost() {
 }
 
 #[test]
+fn e8_a_model_that_goes_on_with_its_prompt_gives_no_answer() {
+    let file = FILE.replace("{model: main,", "{model: main, dialect: plain,");
+    let replies = "helper:\n  - {say: '<core-[mark]>Turn 2 of 10.</core-[mark]>', times: always}\n";
+    let folder = folder(&[("organism.yaml", &file), ("replies.yaml", replies)]);
+    let asked = systole(folder.path(), &[&["ask", "hi"][..], &REHEARSED].concat());
+    assert_ne!(asked.code, Some(0), "{asked:?}");
+    assert!(format!("{asked:?}").contains("agent.own-markup"), "{asked:?}");
+}
+
+#[test]
+fn b13_an_agent_asks_two_others_at_once() {
+    let agents = "agents:
+  helper: {model: main, turns: 4, entry: true, peers: [north, south], prompt: {identity: You ask both.}}
+  north: {model: main, dialect: plain, accepts: [ask], prompt: {identity: You are north.}}
+  south: {model: main, dialect: plain, accepts: [ask], prompt: {identity: You are south.}}
+broadcast: {ask: all}
+";
+    let file = FILE.split_once("agents:").unwrap().0.to_owned() + agents;
+    let replies = r#"
+helper:
+  - say: <thinking>x</thinking><ask>Where are you?</ask>
+  - need: ['from="north">In the north.<', 'from="south">In the south.<']
+    say: <thinking>x</thinking><attempt_completion><result>Both.</result></attempt_completion>
+north: [{say: In the north.}]
+south: [{say: In the south.}]
+"#;
+    let folder = folder(&[("organism.yaml", &file), ("replies.yaml", replies)]);
+    let asked = systole(folder.path(), &[&["ask", "--to", "helper", "Go."][..], &REHEARSED].concat());
+    assert_eq!((asked.code, asked.stdout.as_str()), (Some(0), "Both.\n"), "{asked:?}");
+}
+
+#[test]
 fn c8_the_prompt_of_a_model_is_the_one_that_the_journal_names() {
     let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
     let run = |arguments: &[&str]| systole(folder.path(), &[arguments, &REHEARSED].concat());

@@ -30,6 +30,8 @@ pub(crate) struct Action {
     pub(crate) takers: Vec<String>,
     /// What the first of them returns.
     pub(crate) given: Vec<Known>,
+    /// Those that get it together if it names none, in the order of their answers. Empty if it must name one.
+    pub(crate) broadcast: Vec<String>,
     /// Whether at least one of them requires a person's approval.
     pub(crate) needs_approval: bool,
 }
@@ -75,8 +77,15 @@ impl Contracts {
                 let (known, given) = (shelf.known(taken)?, shelf.all(&peer.returns)?);
                 let needs_approval = peer.needs_approval || known.model.is_dangerous(&taken.element.local);
                 let takers = vec![peer.name.clone()];
-                contracts.actions.push(Action { known, takers, given, needs_approval });
+                let broadcast = Vec::new();
+                contracts.actions.push(Action { known, takers, broadcast, given, needs_approval });
             }
+        }
+        for broadcast in &agent.broadcasts {
+            let action = contracts.actions.iter_mut().find(|one| one.known.element == broadcast.element);
+            // Elements of a change set are sent as one, which names its workspace.
+            let action = action.filter(|one| !one.known.model.is_together(&one.known.element.local));
+            action.into_iter().for_each(|one| one.broadcast.clone_from(&broadcast.takers));
         }
         Ok(contracts)
     }

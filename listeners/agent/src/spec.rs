@@ -49,6 +49,8 @@ pub struct AgentSpec {
     pub gives: Vec<ElementContract>,
     /// The listeners that it may address, with what each takes and returns.
     pub peers: Vec<Peer>,
+    /// Elements that go to several of its peers if they name none.
+    pub broadcasts: Vec<PeerBroadcast>,
     /// Agents that take tasks of goals from it. Goals choose among them; no other message may go to them.
     pub task_takers: Vec<String>,
     /// The schemas of the contracts. Imports are resolved among them.
@@ -77,6 +79,15 @@ pub struct Peer {
     pub returns: Vec<ElementContract>,
     /// Whether a person must approve every message to it.
     pub needs_approval: bool,
+}
+
+/// An element that goes to several peers at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerBroadcast {
+    /// The element.
+    pub element: QName,
+    /// The peers, in the order of their answers.
+    pub takers: Vec<String>,
 }
 
 /// An element and the schema that declares it.

@@ -111,8 +111,8 @@ fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act
         let (name, call) = (call.name.clone(), Some(call.id.clone()));
         Act { to, payload, name, call, thread: None, origin: None, is_task: false, parts: Vec::new() }
     };
-    let (at, taker) = match &native.means {
-        Means::Peer { action, taker } => (*action, taker),
+    let (at, to) = match &native.means {
+        Means::Peer { action, to } => (*action, to),
         Means::Core(primitive) => {
             let named = tools
                 .iter()
@@ -134,5 +134,5 @@ fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act
     };
     let payload = Payload::read(&bytes, &systole_kit::DocumentLimits::default());
     let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
-    Ok(made((action.takers.len() > 1).then(|| taker.clone()), payload))
+    Ok(made(to.clone(), payload))
 }

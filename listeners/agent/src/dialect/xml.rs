@@ -120,6 +120,7 @@ fn names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
     for action in &contracts.actions {
         let known = of(ElementRole::Peer, &action.known);
         let known = if action.needs_approval { known.approved() } else { known };
+        let known = if action.broadcast.is_empty() { known } else { known.for_all() };
         names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
     }
     names

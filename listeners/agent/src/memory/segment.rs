@@ -110,6 +110,17 @@ fn without_mark(part: &MessagePart, mark: &Mark) -> MessagePart {
     }
 }
 
+/// Which action a result answers.
+#[derive(Clone, Copy)]
+struct ResultPlace<'a> {
+    /// The action, with its index.
+    act: Option<(usize, &'a dialect::Act)>,
+    /// Whether the turn has several actions.
+    several: bool,
+    /// The peer, if the action went to several.
+    taker: Option<&'a str>,
+}
+
 struct Teller<'a> {
     agent: &'a AgentSpec,
     contracts: &'a Contracts,
@@ -149,13 +160,16 @@ impl Teller<'_> {
         let Some(taken) = self.taken else { return Vec::new() };
         // It is not inside markup, so nothing is escaped.
         let answer_of = |id: &str| {
-            turn.answers.iter().find_map(|answer| {
-                let (_, act) = self.act(answer.ordinal)?;
-                if act.call.as_deref() == Some(id) {
-                    return Some(self.task(answer, turn).unwrap_or_else(|| self.told(answer)));
-                }
-                let part = act.parts.iter().position(|part| part.call.as_deref() == Some(id))?;
-                Some(self.told_part(answer, part))
+            let all = self.broadcast_result(id, turn);
+            all.or_else(|| {
+                turn.answers.iter().find_map(|answer| {
+                    let (_, act) = self.act(answer.ordinal)?;
+                    if act.call.as_deref() == Some(id) {
+                        return Some(self.task(answer, turn).unwrap_or_else(|| self.told(answer)));
+                    }
+                    let part = act.parts.iter().position(|part| part.call.as_deref() == Some(id))?;
+                    Some(self.told_part(answer, part))
+                })
             })
         };
         let planned_of = |id: &str| self.planned(id, turn);
@@ -179,6 +193,33 @@ impl Teller<'_> {
             MessagePart::Result { id, name, text, is_error }
         };
         heard.calls().map(result).collect()
+    }
+
+    /// The peer that gave an answer, if all peers of a broadcast answered: their answers come in their order.
+    fn taker(&self, answer: &Answered, turn: &Turn) -> Option<&str> {
+        let (_, act) =
+            self.act(answer.ordinal).filter(|(_, act)| act.to.is_none() && act.thread.is_none())?;
+        let mut actions = self.contracts.actions.iter();
+        let takers = &actions.find(|action| action.known.element == *act.payload.name())?.broadcast;
+        let all: Vec<_> = turn.answers.iter().filter(|other| other.ordinal == answer.ordinal).collect();
+        let nth = all.iter().position(|other| std::ptr::eq(*other, answer))?;
+        takers.get(nth).filter(|_| takers.len() == all.len()).map(String::as_str)
+    }
+
+    /// The answers of all peers of a broadcast, as the one result of its native call. It is a failure if all failed.
+    fn broadcast_result(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+        let (mut texts, mut is_failure) = (Vec::new(), true);
+        for answer in &turn.answers {
+            let is_asked = |(_, act): (usize, &dialect::Act)| act.call.as_deref() == Some(id);
+            if !self.act(answer.ordinal).is_some_and(is_asked) {
+                continue;
+            }
+            let taker = quoted(self.taker(answer, turn)?);
+            let (text, has_failed) = self.told(answer);
+            texts.push(format!("<tool_result from=\"{taker}\">{}</tool_result>", escaped(&text)));
+            is_failure &= has_failed;
+        }
+        (!texts.is_empty()).then(|| (texts.join("\n"), is_failure))
     }
 
     /// The result of a plan made by a native call. The plan is part of the note, so a refusal of the note is its
@@ -263,9 +304,10 @@ impl Teller<'_> {
             if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
                 continue;
             }
+            let place = ResultPlace { act, several, taker: self.taker(answer, turn) };
             words.push(match self.task(answer, turn) {
-                Some((text, _)) => self.result(act, several, &escaped(&text)),
-                None => self.answer(act, several, answer),
+                Some((text, _)) => self.result(place, &escaped(&text)),
+                None => self.answer(place, answer),
             });
         }
         let began = self.began(turn);
@@ -276,8 +318,8 @@ impl Teller<'_> {
         words
     }
 
-    fn answer(&self, act: Option<(usize, &dialect::Act)>, several: bool, answer: &Answered) -> String {
-        let payload = &answer.payload;
+    fn answer(&self, place: ResultPlace<'_>, answer: &Answered) -> String {
+        let (act, payload) = (place.act, &answer.payload);
         if is_own_failure(payload) {
             return self.unusable(payload);
         }
@@ -298,7 +340,7 @@ impl Teller<'_> {
             }
             false => shown_judged(payload, self.mark, self.agent, self.contracts),
         };
-        self.result(act, several, &text)
+        self.result(place, &text)
     }
 
     /// The results of the elements of a change set.
@@ -313,13 +355,16 @@ impl Teller<'_> {
     }
 
     /// The result of an action.
-    fn result(&self, act: Option<(usize, &dialect::Act)>, several: bool, text: &str) -> String {
+    fn result(&self, place: ResultPlace<'_>, text: &str) -> String {
         let mut tag = "<tool_result".to_owned();
-        if let Some((at, act)) = act {
+        if let Some((at, act)) = place.act {
             tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
-            if several {
+            if place.several {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
+        }
+        if let Some(taker) = place.taker {
+            tag.extend([" from=\"", &quoted(&self.mark.cover(taker)), "\""]);
         }
         format!("{tag}>{text}</tool_result>")
     }

@@ -25,7 +25,11 @@ pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String
         lines.push(line);
         if let [_, _, ..] = action.takers.as_slice() {
             let to: Vec<String> = action.takers.iter().map(|taker| format!("to=\"{taker}\"")).collect();
-            lines.push(format!("  Say which of them is meant: {}", to.join(" or ")));
+            let one = to.join(" or ");
+            lines.push(match broadcast_takers(action) {
+                Some(all) => format!("  It goes to {all} at once. To send it to one alone: {one}"),
+                None => format!("  Say which of them is meant: {one}"),
+            });
         }
         if action.known.model.is_dangerous(local) {
             lines.push("  A person must approve it first.".to_owned());
@@ -37,11 +41,17 @@ pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String
     Some(titled(agent, "tools", &lines.join("\n")))
 }
 
+/// The names of those that get an action together, if it names none.
+fn broadcast_takers(action: &Action) -> Option<String> {
+    let (last, first) = action.broadcast.split_last()?;
+    Some(format!("{} and {last}", first.join(", ")))
+}
+
 /// A smallest valid call, as the model may write it.
 pub(super) fn example(action: &Action) -> Option<String> {
     let written = markup(&action.known.example()?);
     match action.takers.as_slice() {
-        [first, _, ..] => {
+        [first, _, ..] if action.broadcast.is_empty() => {
             let tag = format!("<{}", action.known.element.local);
             let rest = written.strip_prefix(&tag)?;
             Some(format!("{tag} to=\"{first}\"{rest}"))
@@ -60,12 +70,12 @@ pub(crate) struct Native {
 
 /// The meaning of a tool call.
 pub(crate) enum Means {
-    /// An action, by its index among the contracts' actions, for that peer.
+    /// An action.
     Peer {
-        /// The index.
+        /// Its index among the contracts' actions.
         action: usize,
-        /// The peer.
-        taker: String,
+        /// The peer that it names.
+        to: Option<String>,
     },
     /// A primitive of the core.
     Core(&'static Primitive),
@@ -103,12 +113,20 @@ fn peers(contracts: &Contracts) -> Vec<Native> {
     let mut tools = Vec::new();
     for (at, action) in contracts.actions.iter().enumerate() {
         let same = |other: &&Action| other.known.element.local == action.known.element.local;
-        let is_unique = action.takers.len() == 1 && contracts.actions.iter().filter(same).count() == 1;
+        let local = &*action.known.element.local;
+        let is_alone = contracts.actions.iter().filter(same).count() == 1;
+        if let Some(all) = broadcast_takers(action) {
+            let name = if is_alone { local.to_owned() } else { format!("all__{local}") };
+            let mut tool = tool(&action.known, &all, tool_name(&name));
+            tool.description.push_str(&format!("\nIt goes to {all} at once."));
+            tools.push(Native { tool, means: Means::Peer { action: at, to: None } });
+        }
+        let is_unique = is_alone && action.takers.len() == 1;
         for taker in &action.takers {
-            let local = &*action.known.element.local;
             let name = if is_unique { local.to_owned() } else { format!("{taker}__{local}") };
             let tool = tool(&action.known, taker, tool_name(&name));
-            tools.push(Native { tool, means: Means::Peer { action: at, taker: taker.clone() } });
+            let to = (action.takers.len() > 1).then(|| taker.clone());
+            tools.push(Native { tool, means: Means::Peer { action: at, to } });
         }
     }
     tools

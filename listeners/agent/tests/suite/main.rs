@@ -4,6 +4,7 @@
 
 mod answers;
 mod bench;
+mod broadcast;
 mod caching;
 mod core_tools;
 mod early;
@@ -22,6 +23,7 @@ mod models;
 mod network;
 mod notes;
 mod overheard;
+mod own_markup;
 mod paid;
 mod preparing;
 mod prompts;

@@ -59,6 +59,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         accepts: vec![talk("ask")],
         returns: vec![talk("answer")],
         gives: Vec::new(),
+        broadcasts: Vec::new(),
         task_takers: Vec::new(),
         peers: vec![spec::Peer {
             name: "search".to_owned(),
@@ -175,10 +176,19 @@ impl AgentStage {
 
     /// The next delivery, with these answers to the items of the last reply, and these unrequested payloads.
     pub(crate) async fn answer(&mut self, items: Vec<Option<Payload>>, inbox: Vec<Payload>) -> ReplyContent {
+        self.answer_each((0u32..).zip(items).collect(), inbox).await
+    }
+
+    /// The same, with the item that each answers: an item that went to several peers has several answers.
+    pub(crate) async fn answer_each(
+        &mut self,
+        items: Vec<(u32, Option<Payload>)>,
+        inbox: Vec<Payload>,
+    ) -> ReplyContent {
         self.turn += 1;
-        let items =
-            (0u32..).zip(items).map(|(ordinal, payload)| Item { ordinal, from: None, seq: None, payload });
-        let answers = Answers { turn: self.turn, wrap_up: None, items: items.collect(), inbox };
+        let item = |(ordinal, payload)| Item { ordinal, from: None, seq: None, payload };
+        let items = items.into_iter().map(item).collect();
+        let answers = Answers { turn: self.turn, wrap_up: None, items, inbox };
         self.deliver(write_answers(&answers)).await
     }
 

@@ -43,6 +43,8 @@ pub struct KnownElement {
     pub local: String,
     /// The peers that take it.
     pub takers: Vec<String>,
+    /// Whether it goes to all of them if it names none.
+    pub is_for_all: bool,
     /// Whether the elements inside it are in its namespace, as `elementFormDefault="qualified"` says.
     pub qualified: bool,
     /// Whether its schema has an attribute `to`, which then names no peer.
@@ -59,14 +61,21 @@ impl KnownElement {
     pub fn new(role: ElementRole, ns: &str, local: &str) -> Self {
         let (ns, local) = (ns.to_owned(), local.to_owned());
         let takers = Vec::new();
-        let (qualified, has_to, needs_approval) = (true, false, false);
-        Self { role, ns, local, takers, qualified, has_to, needs_approval, texts: None }
+        let (is_for_all, qualified, has_to, needs_approval) = (false, true, false, false);
+        Self { role, ns, local, takers, is_for_all, qualified, has_to, needs_approval, texts: None }
     }
 
     /// Adds a peer that takes it.
     #[must_use]
     pub fn taken_by(mut self, peer: &str) -> Self {
         self.takers.push(peer.to_owned());
+        self
+    }
+
+    /// Sets that it goes to all of its peers if it names none.
+    #[must_use]
+    pub fn for_all(mut self) -> Self {
+        self.is_for_all = true;
         self
     }
 

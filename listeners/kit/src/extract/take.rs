@@ -145,7 +145,8 @@ impl<'n> Taking<'n> {
         }
     }
 
-    /// An element that several peers take must name one, unless it goes to a thread or is not sent by itself.
+    /// An element that several peers take must name one, unless it goes to all, to a thread, or is not sent by itself.
+    /// The first element of a new thread goes to one.
     fn for_one(
         &mut self,
         piece: &Piece<'_>,
@@ -155,7 +156,8 @@ impl<'n> Taking<'n> {
     ) -> Option<&'n KnownElement> {
         let is_said = addressed.to.is_some() || addressed.thread.is_some();
         let says_itself = !known.has_to && !addressed.is_inner && head.attribute("to").is_some();
-        if known.takers.len() > 1 && !is_said && !says_itself {
+        let goes_to_all = known.is_for_all && !addressed.is_inner;
+        if known.takers.len() > 1 && !is_said && !says_itself && !goes_to_all {
             self.problem(ambiguous(piece, head, std::slice::from_ref(known), addressed.is_inner));
             return None;
         }
