@@ -306,6 +306,35 @@ workflows:
     assert_eq!(file.warnings.len(), 1, "both take `ask`: {:?}", file.warnings);
 }
 
+/// A choice takes one of its elements, so a call cannot fill both.
+#[test]
+fn f2_check_proves_that_the_fields_of_a_call_make_a_valid_payload() {
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:pay" elementFormDefault="qualified">
+  <xs:element name="pay"><xs:complexType><xs:choice>
+    <xs:element name="card" type="xs:string"/><xs:element name="iban" type="xs:string"/>
+  </xs:choice></xs:complexType></xs:element>
+  <xs:element name="paid" type="xs:string"/>
+</xs:schema>"#;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("pay.xsd"), schema).unwrap();
+    let path = folder.path().join("organism.yaml");
+    let told = |with: &str| {
+        let text = format!(
+            "organism: {{name: office}}\nmodels: {{main: {{provider: ollama, model: m}}}}\n\
+             agents: {{writer: {{model: main, prompt: {{identity: You write.}}}}}}\n\
+             listeners:\n  bank: {{run: [python3, b.py], schema: pay.xsd, accepts: [pay], returns: [paid]}}\n\
+             workflows:\n  flow:\n    by: writer\n    goals:\n      - how: Say it.\n      \
+             - pay: {{call: pay, to: bank, with: {with}}}\n      - answer: Say it.\n"
+        );
+        fs::write(&path, text).unwrap();
+        config::load(&path).map_or_else(|refused| refused.to_string(), |_| String::new())
+    };
+    assert_eq!(told("{card: how}"), "");
+    assert_eq!(told("{iban: {text: x}}"), "");
+    let both = told("{card: {text: x}, iban: {text: y}}");
+    assert!(both.contains("these fields make no valid `pay`"), "{both}");
+}
+
 #[test]
 fn inside_a_branch_the_path_of_the_list_is_the_item() {
     let goals = |when: &str| {

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::explain::amend;
 use crate::form::{Inside, Record, is_of, least, most};
 use crate::judge::builtin::Family;
 use crate::judge::check_value;
@@ -124,6 +125,11 @@ impl<'m> PayloadPart<'m> {
     pub fn values(&self) -> Vec<&'m str> {
         let values = self.simple().map(|simple| simple.values.as_slice()).unwrap_or_default();
         values.iter().map(|value| value.value.as_str()).collect()
+    }
+
+    /// Some value that it can have; `None` if none is known.
+    pub fn sample(&self) -> Option<String> {
+        self.simple().map_or_else(|| Some("x".to_owned()), amend::sample)
     }
 
     /// Why it can never have this value, worded to follow its name; `None` if it can.

@@ -9,7 +9,9 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::goal_request::shown_text;
 use crate::known::{Entry, Failure, Known, Output, Part};
-use crate::spec::{Budget, CallStep, ElementName, QuestionStep, Step, StepAction, ValueSource, Workflow};
+use crate::spec::{
+    Budget, CallStep, ElementName, PayloadField, QuestionStep, Step, StepAction, ValueSource, Workflow,
+};
 
 pub(crate) fn core(write: impl FnOnce(&mut XmlWriter)) -> Payload {
     composed(write)
@@ -77,9 +79,6 @@ pub(crate) fn duration(ms: u64) -> String {
 
 /// A payload that a listener is called with.
 pub(crate) fn call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
-    let unusable =
-        || Failure::new("workflow.unusable-call", format!("<{}> cannot be written", call.element.local));
-    let name = XmlName::new(&call.element.local).ok_or_else(unusable)?;
     let mut values = Vec::new();
     for field in &call.fields {
         let texts = match &field.source {
@@ -90,22 +89,38 @@ pub(crate) fn call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
             let words = format!("with: {} is needed for `{}`, and there is none", path.text(), field.name);
             return Err(Failure::new("workflow.absent", words));
         }
-        values.push((field, XmlName::new(&field.name).ok_or_else(unusable)?, texts));
+        values.push((field, texts));
     }
+    let words = format!("<{}> cannot be written", call.element.local);
+    call_payload(call, &values).ok_or_else(|| Failure::new("workflow.unusable-call", words))
+}
+
+/// The payload of a call with these values in its fields. `None` if no payload can have them.
+pub fn call_payload(call: &CallStep, values: &[(&PayloadField, Vec<String>)]) -> Option<Payload> {
+    let of = |is_part: fn(&PayloadField) -> bool| {
+        values.iter().filter(move |(field, _)| is_part(field)).map(|(field, texts)| (&*field.name, texts))
+    };
     let mut writer = XmlWriter::new();
-    let mut start = writer.open(name).xmlns(&call.element.namespace);
-    for (_, name, texts) in values.iter().filter(|(field, _, _)| field.is_attribute) {
-        start = start.attr_if(*name, texts.first().map(String::as_str));
+    let mut start = writer.open(XmlName::new(&call.element.local)?).xmlns(&call.element.namespace);
+    for (name, texts) in of(|field| field.is_attribute) {
+        start = start.attr_if(XmlName::new(name)?, texts.first().map(String::as_str));
     }
-    start.content(|inside| {
-        for (_, name, texts) in values.iter().filter(|(field, _, _)| !field.is_attribute) {
-            for text in texts {
-                let start = inside.open(*name);
+    let own = of(PayloadField::is_own_text).flat_map(|(_, texts)| texts).next();
+    let elements = of(|field| !field.is_attribute && !field.is_own_text());
+    let elements: Option<Vec<_>> = elements.map(|(name, texts)| Some((XmlName::new(name)?, texts))).collect();
+    let elements = elements?;
+    match own {
+        Some(own) => start.text(own),
+        None => start.content(|inside| {
+            for (name, text) in
+                elements.iter().flat_map(|(name, texts)| texts.iter().map(|text| (*name, text)))
+            {
+                let start = inside.open(name);
                 if call.is_qualified { start.text(text) } else { start.xmlns("").text(text) }
             }
-        }
-    });
-    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|_| unusable())
+        }),
+    }
+    Payload::read(&writer.finish(), &DocumentLimits::default()).ok()
 }
 
 /// Who keeps the time and the tries of a step that a branch does.
@@ -297,5 +312,27 @@ fn last_goal(steps: &[Step]) -> Option<&str> {
     match &last.work {
         StepAction::Group { steps } => last_goal(steps),
         _ => Some(&last.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_with_text_of_its_own_is_written_beside_its_attributes() {
+        let field = |name: &str, is_attribute| PayloadField {
+            name: name.to_owned(),
+            is_attribute,
+            is_optional: false,
+            source: ValueSource::Text(String::new()),
+        };
+        let (to, own) = (field("to", true), field(PayloadField::OWN_TEXT, false));
+        let element = ElementName { namespace: "u".to_owned(), local: "note".to_owned() };
+        let call = CallStep { element, is_qualified: true, to: "t".to_owned(), fields: vec![to, own] };
+        let texts = [vec!["x".to_owned()], vec!["a < b".to_owned()]];
+        let values: Vec<_> = call.fields.iter().zip(texts).collect();
+        let payload = call_payload(&call, &values).unwrap();
+        assert_eq!(payload.bytes().as_ref(), br#"<note xmlns="u" to="x">a &lt; b</note>"#);
     }
 }

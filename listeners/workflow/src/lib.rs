@@ -19,6 +19,7 @@ mod supervision;
 mod tree;
 mod walk;
 
+pub use items::call_payload;
 pub use listener::WorkflowListener;
 
 /// The vocabulary of workflows: the requests for goals, and their answers.

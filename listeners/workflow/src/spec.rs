@@ -163,6 +163,17 @@ pub struct PayloadField {
     pub source: ValueSource,
 }
 
+impl PayloadField {
+    /// The name of an element's own text.
+    pub const OWN_TEXT: &str = ".";
+
+    /// Whether it is the own text of the element.
+    #[must_use]
+    pub fn is_own_text(&self) -> bool {
+        self.name == Self::OWN_TEXT
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -4,8 +4,9 @@
 //! Input: the written `with` and the called element. Output: the fields, or a report of each field that is missing,
 //! unknown, or of another type.
 
-use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
-use systole_workflow::spec::{Path, PayloadField, ValueSource};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, SchemaModel, nearest};
+use systole_workflow::call_payload;
+use systole_workflow::spec::{CallStep, Path, PayloadField, ValueSource};
 
 use super::super::diagnostics::Diagnostics;
 use super::super::names::one_of;
@@ -18,7 +19,7 @@ use super::step_order::StepOrder;
 use systole_core::types::codes::Code;
 
 /// The name of an element's own text.
-pub(super) const OWN_TEXT: &str = ".";
+const OWN_TEXT: &str = PayloadField::OWN_TEXT;
 
 /// The element to fill, and the place for reports.
 pub(super) struct Target<'t> {
@@ -84,6 +85,46 @@ pub(super) fn fields(
         })
     };
     slots.iter().filter_map(field).collect()
+}
+
+/// Checks that the fields of a call can make a valid payload, with values that each of them can have. Optional fields may
+/// be absent, so one of several payloads is enough.
+pub(super) fn prove(
+    diagnostics: &mut Diagnostics,
+    call: &CallStep,
+    model: &SchemaModel,
+    target: &Target<'_>,
+) {
+    let values = |field: &PayloadField| match &field.source {
+        ValueSource::Text(text) => Some(vec![text.clone()]),
+        ValueSource::Path(_) => {
+            let slots = slots(target.element);
+            let slot = slots.iter().find(|slot| slot.name == field.name)?;
+            Some(vec![slot.part.sample()?; usize::try_from(slot.least.max(1)).ok()?])
+        }
+    };
+    let samples: Option<Vec<_>> = call.fields.iter().map(|field| Some((field, values(field)?))).collect();
+    let Some(samples) = samples else { return };
+    let is_optional =
+        |field: &PayloadField| field.is_optional && matches!(field.source, ValueSource::Path(_));
+    let with_one = |one: Option<&PayloadField>| {
+        let is_there = |field: &PayloadField| !is_optional(field) || one == Some(field);
+        samples.iter().filter(|(field, _)| is_there(field)).cloned().collect()
+    };
+    let one_by_one = call.fields.iter().filter(|field| is_optional(field)).map(|field| with_one(Some(field)));
+    let mut all = [samples.clone(), with_one(None)].into_iter().chain(one_by_one);
+    let fault = |values: &Vec<(&PayloadField, Vec<String>)>| {
+        call_payload(call, values).map(|payload| model.explain(payload.bytes()))
+    };
+    if all.any(|values| fault(&values) == Some(None)) {
+        return;
+    }
+    let why = fault(&samples).flatten().map(|finding| format!(": {}: {}", finding.path, finding.message));
+    let local = &call.element.local;
+    let message =
+        format!("{}: these fields make no valid `{local}`{}", target.place, why.unwrap_or_default());
+    let fix = format!("the fields of one valid `{local}`");
+    diagnostics.report(Code::ConfigValue, target.at, &message, Some(&fix));
 }
 
 /// A field of the payload that can be filled.

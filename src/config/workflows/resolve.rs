@@ -431,13 +431,20 @@ impl<'m> Resolving<'_, 'm> {
         let part = model.part(&taken.name.local)?;
         let place = format!("{place}.with");
         let target = Target { element: &part, at: with_at, place: &place };
+        let before = diagnostics.mistakes();
         let fields = filling::fields(diagnostics, scope, &self.order, with, &target);
-        Some(spec::CallStep {
+        let call = spec::CallStep {
             element: element_name(taken),
             is_qualified: model.is_qualified(&taken.name.local),
             to: to.name.to_string(),
             fields,
-        })
+        };
+        // What could not be read was reported before.
+        let is_read = !with.iter().any(|one| matches!(one, With::Unread));
+        if is_read && diagnostics.mistakes() == before {
+            filling::prove(diagnostics, &call, model, &target);
+        }
+        Some(call)
     }
 
     pub(super) fn callee(&self, to: &At<String>) -> Option<&Listener> {

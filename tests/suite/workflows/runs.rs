@@ -39,6 +39,39 @@ workflows:
 }
 
 #[test]
+fn f2_a_call_sends_elements_that_hold_text() {
+    let goals = "
+payloads: {q: text, a: text}
+listeners:
+  t: {run: [/bin/sh, -c, 'cat >/dev/null; echo \"<a xmlns=\\\"https://xml-pipeline.org/ns/hello/v1\\\">heard</a>\"'], mode: once, accepts: [q], returns: [a]}
+workflows:
+  decide: {by: writer, goals: [{answer: Decide.}]}
+  outer:
+    by: writer
+    goals:
+      - frame: Frame it.
+      - decide: {call: ask, to: decide, with: frame}
+      - asked: {call: ask, to: decide, with: {.: request}}
+      - fixed: {call: ask, to: decide, with: {.: {text: a < b}}}
+      - told: {call: q, to: t, with: {.: request}}
+      - answer: {do: Say it., sees: [told]}
+";
+    let replies = "
+- {if: '<current-goal id=\"frame\"', say: It is framed., times: always}
+- {if: '<current-goal id=\"answer\"', say: so, times: always}
+";
+    let house = WorkflowHouse::build(goals, replies);
+    let ran = house.systole(&["ask", "--to", "outer", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "so\n"), "{ran:?}");
+    let asked = house.bodies("<ask ");
+    for words in [">It is framed.<", ">Go.<", ">a &lt; b<"] {
+        assert!(asked.iter().any(|body| body.contains(words)), "{words}: {asked:?}");
+    }
+    assert!(house.bodies("<q ").iter().any(|body| body.contains(">Go.<")));
+    house.judged();
+}
+
+#[test]
 fn f2_the_last_goal_of_a_group_at_the_end_of_a_loop_may_end_it() {
     let goals = "
 workflows:
