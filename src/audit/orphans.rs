@@ -1,18 +1,20 @@
 //! Open calls that the organism file no longer serves: their listener is gone, or no longer takes the waiting
-//! element.
+//! element, or a listener that they may still call is gone.
 //!
-//! A call keeps its original configuration, but programs are started from the current file. Folds and a composition
-//! come in; the calls that cannot continue under it go out.
+//! A call keeps its original configuration, but programs are started from the current file. Folds and compositions come
+//! in; the calls that cannot continue under the current one go out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use systole_kit::payload::Payload;
 
 use systole_core::pump::state::{Call, Thread};
-use systole_core::pump::wake;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::ports::{LogFault, LogReader, NoObserver};
+use systole_core::types::ports::{LogFault, LogReader};
 
 /// A call that no listener serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,50 +23,54 @@ pub struct Orphan {
     pub thread: ThreadId,
     /// The call.
     pub call: CallPath,
-    /// The listener that it waits for.
+    /// The listener that it waits for, or that it may call.
     pub listener: Name,
+    /// The listener of the call, if that is at work and may call the other.
+    pub caller: Option<Name>,
     /// The element that the listener no longer takes; `None` if the listener does not exist.
     pub element: Option<String>,
     /// The approval that the call waits for.
     pub approval: Option<PersonRequestId>,
 }
 
-/// The orphans among threads, in order.
+/// The orphans among threads, in order. `all` has the compositions of their calls.
 pub fn among<'t>(
     reader: &dyn LogReader,
     threads: impl Iterator<Item = &'t Thread>,
     current: &Composition,
+    all: &HashMap<Digest, Arc<Composition>>,
 ) -> Result<Vec<Orphan>, LogFault> {
     let mut found = Vec::new();
     for thread in threads {
         for (path, call) in &thread.calls {
-            let element = match current.listener(&call.listener) {
-                None => None,
-                Some(_) if call.settled > 0 => continue,
-                Some(listener) => match element(reader, thread, call)? {
-                    Some(payload) if listener.accepted(payload.name()).is_none() => {
-                        Some(payload.name().local.to_string())
-                    }
-                    _ => continue,
-                },
-            };
-            found.push(Orphan {
+            let orphan = |listener: &Name| Orphan {
                 thread: thread.id.clone(),
                 call: path.clone(),
-                listener: call.listener.clone(),
-                element,
+                listener: listener.clone(),
+                caller: None,
+                element: None,
                 approval: call.approval.as_ref().map(|approval| approval.id),
-            });
+            };
+            let Some(listener) = current.listener(&call.listener) else {
+                found.push(orphan(&call.listener));
+                continue;
+            };
+            let unfit = if call.settled > 0 { None } else { element(reader, thread, call)? };
+            if let Some(payload) = unfit.filter(|payload| listener.accepted(payload.name()).is_none()) {
+                let element = Some(payload.name().local.to_string());
+                found.push(Orphan { element, ..orphan(&call.listener) });
+                continue;
+            }
+            let own = all.get(&call.config).and_then(|own| own.listener(&call.listener));
+            let peers = own.into_iter().flat_map(|own| &own.peers);
+            for peer in peers.filter(|peer| current.listener(peer).is_none()) {
+                let caller = Some(call.listener.clone());
+                found.push(Orphan { caller, approval: None, ..orphan(peer) });
+            }
         }
     }
-    found.sort_by(|a, b| (&a.thread, &a.call).cmp(&(&b.thread, &b.call)));
+    found.sort_by(|a, b| (&a.thread, &a.call, &a.listener).cmp(&(&b.thread, &b.call, &b.listener)));
     Ok(found)
-}
-
-/// The orphans of a log.
-pub fn in_log(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, LogFault> {
-    let state = wake::recover(reader, &NoObserver)?.state;
-    among(reader, state.threads.values(), current)
 }
 
 /// The payload that waits for a listener. Every listener takes payloads of the core.
@@ -78,6 +84,10 @@ impl Orphan {
     /// What is wrong with the call.
     pub fn words(&self) -> String {
         let Orphan { thread, call, listener, .. } = self;
+        if let Some(caller) = &self.caller {
+            let missing = format!("{listener}, which the organism's file no longer has");
+            return format!("call {call} of {thread} is open, and {caller} may call {missing}");
+        }
         let why = match &self.element {
             None => format!("{listener}, which the organism's file no longer has"),
             Some(element) => format!("{listener}, which no longer takes <{element}>"),
@@ -103,6 +113,7 @@ impl Orphan {
             "thread": self.thread.as_str(),
             "call": self.call.as_str(),
             "listener": self.listener.as_str(),
+            "caller": self.caller.as_ref().map(Name::as_str),
             "element": self.element,
             "approval": self.approval.map(|id| id.to_string()),
         })

@@ -41,7 +41,7 @@ use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
-    CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, Position, StepObserver,
+    CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
 
 /// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
@@ -121,6 +121,17 @@ fn pages(
     Ok(CompositionPages { current: current.clone(), all })
 }
 
+/// The orphans of a log that is only read.
+///
+/// # Errors
+/// If the log, or the configuration of an open call, cannot be read.
+pub fn orphans_of(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, StartFault> {
+    let state = wake::recover(reader, &NoObserver)?.state;
+    // Who may call whom does not depend on a folder.
+    let pages = pages(&state, &Arc::new(current.clone()), reader, Path::new(""))?;
+    Ok(orphans::among(reader, state.threads.values(), current, &pages.all)?)
+}
+
 /// The state from the log, all configurations that it needs, the last log position, and the orphans.
 fn recovered(
     log: &OpenLog,
@@ -134,7 +145,7 @@ fn recovered(
     let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
     recovered.state.book = book;
-    let orphans = orphans::among(reader, recovered.state.threads.values(), composition)?;
+    let orphans = orphans::among(reader, recovered.state.threads.values(), composition, &pages.all)?;
     Ok((recovered, pages, reader.last()?, orphans))
 }
 

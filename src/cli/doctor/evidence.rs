@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::audit::{kinship, orphans};
+use crate::audit::kinship;
 use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
 use crate::edges::log::sqlite;
+use crate::runtime::running::orphans_of;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;
 
@@ -65,7 +66,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
 
 /// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
 pub(super) fn orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
-    let found = sqlite::open_reading(log).and_then(|reader| orphans::in_log(&reader, composition));
+    let found = sqlite::open_reading(log).ok().and_then(|reader| orphans_of(&reader, composition).ok());
     found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
 }
 

@@ -78,6 +78,43 @@ fn g4_an_approval_is_refused_while_the_file_no_longer_has_its_listener() {
     }
 }
 
+/// A workflow that waits for a person before it calls the bank.
+const REFUND: &str = "organism: {name: hello}
+payloads: {pay: text, paid: text}
+listeners:
+  bank: {run: [/bin/sh, -c, 'cat >/dev/null; echo \"<paid xmlns=\\\"https://xml-pipeline.org/ns/hello/v1\\\">done</paid>\"'], mode: once, accepts: [pay], returns: [paid]}
+workflows:
+  refund:
+    returns: [paid]
+    goals:
+      - gate: {ask: Pay it?, choices: [go, stop]}
+      - pay: {call: pay, to: bank, with: {.: request}}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+";
+
+#[test]
+fn g4_a_run_that_waits_goes_on_if_the_listener_that_it_calls_next_is_back() {
+    let folder = crate::organism::folder(&[("organism.yaml", REFUND)]);
+    let at = folder.path();
+    says(&systole(at, &["ask", "Two."]), 6, &[]);
+    let renamed = REFUND.replace("  bank: {", "  till: {").replace("to: bank", "to: till");
+    std::fs::write(at.join("organism.yaml"), renamed).unwrap();
+    let open = "is open, and refund may call bank, which the organism's file no longer has";
+    says(&systole(at, &["doctor"]), 0, &["note open work: call 1 of sess-", open, "try: put bank back"]);
+    let mut organism = Running::organism(at);
+    assert!(organism.says("call 1 of sess-").contains(open));
+    organism.says("try: put bank back into the file as it was, or systole cancel sess-");
+    organism.interrupt();
+    std::fs::write(at.join("organism.yaml"), REFUND).unwrap();
+    let doctor = systole(at, &["doctor"]);
+    assert!(!doctor.stdout.contains("open work"), "{doctor:?}");
+    says(&systole(at, &["choose", "a1", "go"]), 0, &[]);
+    let mut organism = Running::organism(at);
+    organism.shows("done");
+    organism.interrupt();
+}
+
 #[test]
 fn g4_a_request_to_a_removed_listener_can_be_rejected() {
     let folder = cast(&GUARD);
