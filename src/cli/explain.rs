@@ -1,11 +1,12 @@
 //! `systole explain`: the meaning of a code, the message that comes with it, and what to do about it.
-//! Everything comes from the one table of codes; it runs nothing and reads no log.
+//! Everything comes from the table of the pump's codes and that of the listeners'; it runs nothing and reads no log.
 
 use clap::Args;
 use serde_json::json;
 use systole_kit::schema::nearest;
 
 use super::exit::CommandExit;
+use super::listener_codes::KnownCode;
 use super::screen::Screen;
 use crate::audit::columns::wrapped;
 use systole_core::types::codes::Code;
@@ -29,46 +30,38 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
+        let codes = KnownCode::all();
         let Some(typed) = self.code.as_deref().map(str::trim) else {
-            return list(screen, Code::ALL.iter().copied());
+            return list(screen, codes.iter());
         };
-        if let Some(code) = Code::parse(typed) {
+        if let Some(code) = codes.iter().find(|code| code.as_str() == typed) {
             tell(screen, code);
             return CommandExit::Done;
         }
         let family = typed.trim_end_matches(['.', '*']);
-        if Code::ALL.iter().any(|code| code.family() == family) {
-            return list(screen, Code::ALL.iter().copied().filter(|code| code.family() == family));
+        if codes.iter().any(|code| code.family() == family) {
+            return list(screen, codes.iter().filter(|code| code.family() == family));
         }
-        unknown(screen, typed)
+        unknown(screen, typed, &codes)
     }
 }
 
 /// A code in full.
-fn tell(screen: Screen, code: Code) {
+fn tell(screen: Screen, code: &KnownCode) {
     if screen.json {
         return screen.value(&as_json(code));
     }
     let mut lines = wrapped(&format!("{}:", code.as_str()), 4, code.meaning());
-    let again = if code.is_warning() {
-        "a warning: the organism still starts; only `check --strict` refuses it"
-    } else if code.family() == "config" {
-        "the organism does not start with it"
-    } else if code.retry_allowed() {
-        "the same call may be sent again at once when it is fixed"
-    } else {
-        "sending the same again does not help"
-    };
-    lines.extend(wrapped("  and then:", 4, again));
+    lines.extend(wrapped("  and then:", 4, code.again()));
     lines.extend(wrapped("  try:", 4, code.fix()));
-    if let Some(example) = code.example() {
+    if let Some(example) = code.pump().and_then(Code::example) {
         lines.push(String::new());
         lines.extend(example.lines().map(str::to_owned));
     }
     lines.iter().for_each(|line| screen.drawn(line));
 }
 
-fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> CommandExit {
+fn list<'c>(screen: Screen, codes: impl Iterator<Item = &'c KnownCode>) -> CommandExit {
     let mut family = "";
     for code in codes {
         if screen.json {
@@ -85,24 +78,27 @@ fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> CommandExit {
     CommandExit::Done
 }
 
-fn as_json(code: Code) -> serde_json::Value {
-    json!({"code": code.as_str(), "meaning": code.meaning(), "again": code.retry_allowed(),
-           "warning": code.is_warning(), "fix": code.fix(), "example": code.example()})
+fn as_json(code: &KnownCode) -> serde_json::Value {
+    let pump = code.pump();
+    json!({"code": code.as_str(), "meaning": code.meaning(), "again": pump.map(Code::retry_allowed),
+           "warning": pump.is_some_and(Code::is_warning), "fix": code.fix(), "example": pump.and_then(Code::example)})
 }
 
-fn unknown(screen: Screen, typed: &str) -> CommandExit {
+fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
     let exit = match typed {
         "" => screen.fail(CommandExit::Usage, "the code is empty"),
         _ => screen.fail(CommandExit::Usage, format!("there is no code `{typed}`")),
     };
-    let codes = || Code::ALL.iter().map(|code| code.as_str());
+    let codes = || all.iter().map(KnownCode::as_str);
     // If the family is missing, the code that ends in this name is meant.
-    let name = |code: &'static str| code.split_once('.').map_or(code, |(_, name)| name);
+    fn name(code: &str) -> &str {
+        code.split_once('.').map_or(code, |(_, name)| name)
+    }
     // A long name may contain the letters of a short word by chance.
     let bare = nearest(typed, codes().map(name))
         .filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let bare = codes().find(|code| Some(name(code)) == bare);
-    let family = nearest(typed, Code::ALL.iter().map(|code| code.family()));
+    let family = nearest(typed, all.iter().map(KnownCode::family));
     let near = match typed.contains('.') {
         true => nearest(typed, codes()),
         false => family.or(bare),

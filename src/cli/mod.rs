@@ -43,6 +43,7 @@ mod init;
 mod keygen;
 mod listen_as;
 mod listener;
+pub mod listener_codes;
 mod live;
 mod log;
 mod looking;

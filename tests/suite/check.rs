@@ -212,6 +212,18 @@ fn explain_knows_every_code_and_the_nearest_of_a_wrong_one() {
         assert!(all.stdout.contains(code.as_str()), "{code} is not listed");
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     }
+    for code in
+        ["agent.prose-only", "agent.own-markup", "workflow.step-failed", "mcp.tool-failed", "workspace.stale"]
+    {
+        let ran = here(&["explain", code]);
+        assert!(ran.code == Some(0) && ran.stdout.starts_with(&format!("{code}:")), "{ran:?}");
+        assert!(all.stdout.contains(code), "{code} is not listed");
+    }
+    let models = here(&["explain", "model"]);
+    assert!(
+        models.stdout.contains("model.unavailable") && models.stdout.contains("model.unknown-outcome"),
+        "{models:?}"
+    );
     let family = here(&["explain", "route"]);
     assert_eq!(
         family.stdout.lines().filter(|line| line.starts_with("route.")).count(),

@@ -5,9 +5,12 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::Value;
 use systole::edges::log::{search, sqlite};
+use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogWriter as _};
-use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect};
+use systole_core::types::record::{
+    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, TimerEffect,
+};
 use systole_core::types::time::Millis;
 
 use crate::log_records::{Author, Folder, batch, name, root};
@@ -293,11 +296,47 @@ fn c9_an_xpath_expression_that_never_ends_is_ended() {
 }
 
 #[test]
+fn c9_finds_the_codes_that_listeners_give() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let error = |code: &str, message: &str| {
+        let start = "<system-error xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+        format!("{start} code=\"{code}\" message=\"{message}\"/>").into_bytes()
+    };
+    let failed = |header: &mut Header| {
+        (header.kind, header.code) = (RecordKind::Outcome, Some(RecordCode::Code(Code::ListenerFailed)));
+    };
+    let below =
+        "flow: workflow.step-failed: pay: listener.failed: bank: bank.closed: at night: never.this: x";
+    let tool =
+        b"<tool-failed xmlns='https://xml-pipeline.org/ns/mcp/v1' code='mcp.tool-failed'>no</tool-failed>";
+    let records = vec![
+        author.record(&root(1), &error("agent.prose-only", "Your answer held no action."), failed),
+        author.record(&root(2), &error("listener.failed", below), failed),
+        author.record(&root(3), tool, |_| {}),
+        author.record(&root(4), b"<order xmlns='urn:t' code='shop.x'/>", |_| {}),
+    ];
+    write(&folder, records);
+    let at = |thread: u64| format!("{}@1", root(thread));
+    for (code, wanted) in [
+        ("agent.prose-only", vec![at(1)]),
+        ("listener.failed", vec![at(2), at(1)]),
+        ("workflow.step-failed", vec![at(2)]),
+        ("bank.closed", vec![at(2)]),
+        ("mcp.tool-failed", vec![at(3)]),
+        ("never.this", vec![]),
+        ("shop.x", vec![]),
+    ] {
+        assert_eq!(places(folder.path(), &["--code", code]), wanted, "{code}");
+    }
+}
+
+#[test]
 fn c9_a_wrong_filter_names_the_fix() {
     let (folder, _) = conversations(1);
     for (arguments, words) in [
         (&["--kind", "mesage"][..], "try: message"),
         (&["--code", "nonsense"], "systole explain"),
+        (&["--code", "payload.invlid"], "try: payload.invalid"),
         (&["--since", "yesterday"], "--since 10m"),
         (&["--since", "1h", "--until", "2h"], "--until is not after --since"),
         (&["--thread", "sess-ffff"], "systole ps"),

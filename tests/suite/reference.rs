@@ -7,9 +7,12 @@ mod page;
 mod schemas;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
+use systole::cli::listener_codes::{self, ListenerCode};
+use systole_agent::failures::FAILURES;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -56,7 +59,58 @@ fn codes_page() -> String {
             }
         }
     }
+    page.push_str(
+        "\n## Codes of listeners\n\n\
+         Systole's own listeners give these codes to their failures and remarks. A failed call has the code\n\
+         `listener.failed`, and its message begins with the name of the listener and the listener's own code.\n\
+         `systole find --code CODE` finds these too, and those of your own listeners, which may use any name\n\
+         with a dot, such as `search.offline`.\n\n\
+         | code | what it means | try |\n|---|---|---|\n",
+    );
+    for ListenerCode { code, meaning, fix } in listener_codes::all() {
+        writeln!(page, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
+    }
     page
+}
+
+/// A text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('<', "&lt;").replace('|', "\\|")
+}
+
+/// Every code in the sources of our listeners, and every code of the table of the pump, is one that `explain` knows.
+#[test]
+fn explain_knows_each_code_that_a_listener_can_give() {
+    let known: BTreeSet<String> = listener_codes::all().into_iter().map(|one| one.code).collect();
+    let families: BTreeSet<&str> = known.iter().filter_map(|code| code.split('.').next()).collect();
+    let is_name = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '.');
+    let mut found = BTreeSet::new();
+    for source in sources() {
+        let path = &source.path;
+        let is_listener = path.contains("listeners/") && !path.contains("/tests/");
+        if !is_listener && !path.contains("src/cli/listen_as") {
+            continue;
+        }
+        // A code begins a text, and ends with it or with a colon.
+        for (at, _) in source.text.match_indices('"') {
+            let text = &source.text[at + 1..];
+            let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+            let (code, rest) = text.split_at(end);
+            let is_code = code.split_once('.').is_some_and(|(family, _)| families.contains(family));
+            let is_file = [".xsd", ".rs", ".json"].iter().any(|ending| code.ends_with(ending));
+            if is_code && !is_file && !code.ends_with('.') && rest.starts_with(['"', ':']) {
+                found.insert(code.to_owned());
+            }
+        }
+    }
+    let is_known = |code: &&String| known.contains(*code) || Code::parse(code).is_some();
+    let unknown: Vec<&String> = found.iter().filter(|code| !is_known(code)).collect();
+    assert!(unknown.is_empty(), "codes that `explain` does not know: {unknown:?}");
+    let slugs: BTreeSet<String> = FAILURES.iter().map(|row| format!("agent.{}", row.slug)).collect();
+    let unused: Vec<&String> =
+        known.iter().filter(|code| !found.contains(*code) && !slugs.contains(*code)).collect();
+    assert!(unused.is_empty(), "codes that no listener gives: {unused:?}");
+    assert!(found.len() > 50, "{found:?}");
 }
 
 /// A text in lines of at most 100 columns.

@@ -6,6 +6,7 @@ use systole_kit::schema::nearest;
 
 use super::phrase;
 use crate::edges::log::search::{SearchField, SearchTerm};
+use systole_core::types::codes::Code;
 use systole_core::types::record::{RecordCode, RecordKind};
 
 /// A field that asks for what no record can have.
@@ -49,9 +50,11 @@ impl SearchFields<'_> {
             let fix = near.map_or_else(|| kinds.join(", "), str::to_owned);
             return Err(mistake("kind", kind, "there is no such kind", fix));
         }
-        if let Some(code) = self.code.filter(|code| RecordCode::parse(code).is_none()) {
-            let fix = "systole explain, which lists the codes of refusals; or request, final, approved";
-            return Err(mistake("code", code, "no record has such a code", fix.to_owned()));
+        if let Some(code) = self.code.filter(|code| !may_be_code(code)) {
+            let near = nearest(code, Code::ALL.iter().map(|code| code.as_str()));
+            let others = "systole explain, which lists the codes of refusals; or request, final, approved";
+            let fix = near.unwrap_or(others).to_owned();
+            return Err(mistake("code", code, "no record has such a code", fix));
         }
         let named = [
             (SearchField::Element, self.element),
@@ -64,6 +67,15 @@ impl SearchFields<'_> {
         ];
         Ok(named.into_iter().filter_map(|(field, value)| Some(SearchTerm::new(field, value?))).collect())
     }
+}
+
+/// Whether a record may have this code: the pump's are in its table, and a listener calls its own as it likes, such as
+/// `search.offline`.
+fn may_be_code(text: &str) -> bool {
+    let Some((family, _)) = text.split_once('.') else { return RecordCode::parse(text).is_some() };
+    // Listeners have codes of this family too.
+    let is_of_pump = family != "model" && Code::ALL.iter().any(|code| code.family() == family);
+    RecordCode::parse(text).is_some() || !is_of_pump && !text.contains(char::is_whitespace)
 }
 
 fn mistake(field: &'static str, value: &str, words: &'static str, fix: String) -> SearchMistake {

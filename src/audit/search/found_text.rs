@@ -4,19 +4,23 @@
 
 use std::collections::HashMap;
 
-use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_kit::{DocumentLimits, namespaces};
 
 use crate::audit::{glance, texts};
 use crate::edges::log::search::{SearchField, SearchTerm};
 use systole_core::rules::{approval_payload, question};
+use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::record::{Record, RecordCode, RecordKind};
 
 /// Roots whose client is remembered.
 const ROOTS: usize = 16_384;
+
+/// The namespaces whose elements have codes.
+const WITH_CODES: [&str; 4] = [namespaces::CORE, namespaces::CODE, namespaces::MCP, namespaces::WORKSPACE];
 
 /// The text of a record and its terms.
 pub(super) struct FoundText {
@@ -53,6 +57,9 @@ impl<'a> TextReader<'a> {
                 }
             }
             _ => {}
+        }
+        if h.code == Some(RecordCode::Code(Code::ListenerFailed)) {
+            found.add_own_codes(&record.body);
         }
         let mut term = |field, value: &str| found.terms.push(SearchTerm::new(field, value));
         term(SearchField::From, h.from.as_str());
@@ -140,6 +147,15 @@ impl FoundText {
         self.text.push_str(text);
     }
 
+    /// Adds the codes that a listener gave to its failure: the message names the listener, then its code, and then those
+    /// of what failed below it.
+    fn add_own_codes(&mut self, body: &[u8]) {
+        let message = glance::attribute(body, "system-error", "message").unwrap_or_default();
+        let names = message.split(": ").take_while(|part| !part.contains(char::is_whitespace));
+        let codes = names.filter(|name| name.contains('.'));
+        self.terms.extend(codes.map(|code| SearchTerm::new(SearchField::Code, code)));
+    }
+
     /// Adds the text and the attributes of a payload; a tag counts as a blank. Bytes that are no payload are taken as
     /// they are.
     fn add_payload(&mut self, body: &[u8]) {
@@ -157,7 +173,11 @@ impl FoundText {
                         let names = named.into_iter().chain([tag.local.to_owned()]);
                         self.terms.extend(names.map(|name| SearchTerm::new(SearchField::Element, name)));
                     }
+                    let is_ours = gate.ns(&tag).is_some_and(|ns| WITH_CODES.contains(&ns));
                     for attribute in gate.attributes() {
+                        if is_ours && attribute.prefix.is_empty() && attribute.local == "code" {
+                            self.terms.push(SearchTerm::new(SearchField::Code, attribute.value()));
+                        }
                         text.push(' ');
                         text.push_str(&attribute.value());
                     }

@@ -16,9 +16,9 @@ use crate::edges::system::told;
 
 /// The application id in SQLite's header: "sysf".
 const APPLICATION_ID: u32 = 0x7379_7366;
-/// The number of the form. A change of the tables, or of what counts as a word, needs a new number: files with another
+/// The number of the form. A change of the tables, of what counts as a word or of the terms, needs a new number: files with another
 /// one are made again.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// How long a statement waits for another process that writes the file: it commits within seconds.
 const BUSY: Duration = Duration::from_secs(60);
