@@ -1,45 +1,136 @@
 """A listener over NATS, with the plain client: answers an <ask> by what was asked. Arguments: the broker's address, the organism's name, its own, and the file of its key where it has one."""
 import asyncio
+import os
+import signal
 import sys
+import threading
+import traceback
 import xml.etree.ElementTree as ET
 
 import nats
 import nats.errors
-import nats.js.errors
 import nats.micro
 
 URL, ORGANISM, NAME, KEY = [*sys.argv[1:], None][:4]
-TALK, ENVELOPE = "{https://xml-pipeline.org/ns/talk/v1}", "{https://xml-pipeline.org/ns/envelope/v1}"
-LISTENER, STAMP = "{urn:systole:listener:v1}", "{urn:systole:stamp:v1}"
+TALK = "{https://xml-pipeline.org/ns/talk/v1}"
+STAMP = "{urn:systole:stamp:v1}stamp"
+LISTENER = "{urn:systole:listener:v1}"
+AT_ONCE = 4      # How many deliveries it works on at a time.
 
 
-def reply(delivery):
-    """The <reply> to a delivery: here is the place for work of your own."""
-    meta, ask = ET.fromstring(delivery)
-    reply = ET.Element(LISTENER + "reply", delivery=meta.find(STAMP + "stamp").get("delivery"))
-    ET.SubElement(reply, TALK + "answer").text = "You said: " + (ask.text or "")
+def answer(text, wanted):
+    """The work itself, in a thread of its own. Long work asks wanted() now and then, and gives up once it is false."""
+    return "You said: " + text
+
+
+def reply(delivery, wanted=lambda: True):
+    """The <reply> to a delivery."""
+    asked = ET.fromstring(delivery).find(TALK + "ask")
+    reply = ET.Element(LISTENER + "reply", delivery=delivery_of(delivery))
+    ET.SubElement(reply, TALK + "answer").text = answer(asked.text or "", wanted)
     return ET.tostring(reply)
 
 
-async def main():
-    client = await nats.connect(URL, inbox_prefix=b"_INBOX_" + NAME.encode(), nkeys_seed=KEY)
-    await nats.micro.add_service(client, name=NAME, version="1.0.0", metadata={"accepts": "ask", "returns": "answer"})
-    work = await client.jetstream().pull_subscribe_bind(NAME, f"SYSTOLE_{ORGANISM}_BUS")
+def delivery_of(delivery):
+    """The name of a delivery, which everything that is sent about it carries."""
+    return ET.fromstring(delivery).find(".//" + STAMP).get("delivery")
+
+
+def failure(delivery, code, words):
+    """The <reply> that says why there is no answer."""
+    reply = ET.Element(LISTENER + "reply", delivery=delivery_of(delivery))
+    ET.SubElement(reply, LISTENER + "failure", code=code).text = words
+    return ET.tostring(reply)
+
+
+async def renew(message):
+    """Says every second that somebody is at work on it."""
     while True:
+        await asyncio.sleep(1)
         try:
-            [message] = await work.fetch(1, timeout=5)     # A broker that was started again has forgotten who pulls.
-        except nats.errors.TimeoutError:
+            await message.in_progress()
+        except nats.errors.Error:      # The broker is away: it hears of it later.
             continue
-        except nats.js.errors.APIError:      # The organism has not run yet, or enough workers wait already.
-            await asyncio.sleep(1)
-            continue
-        words, receipt = reply(message.data), None
+
+
+async def handle(client, message, wanted):
+    """Works on a delivery until its reply is on disk."""
+    renewal = asyncio.create_task(renew(message))
+    try:
+        try:
+            words = await asyncio.to_thread(reply, message.data, wanted)
+        except Exception as error:      # It ends this delivery alone.
+            traceback.print_exc()
+            words = failure(message.data, "worker.exception", repr(error))
+        if len(words) > client.max_payload:
+            told = f"the answer has {len(words)} bytes, and the broker takes {client.max_payload}"
+            words = failure(message.data, "worker.too-large", told)
+        receipt = None
         while receipt is None:      # No receipt, not on disk: the same again, which is one reply however often it comes.
             try:
                 receipt = await client.request(message.headers["Systole-Reply"], words, timeout=5)
-            except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
-                await message.in_progress()
+            except nats.errors.Error:
+                await asyncio.sleep(1)
+        taken = ET.fromstring(receipt.data)
+        if taken.get("outcome") == "superseded":
+            print("another answer was taken before this one", file=sys.stderr, flush=True)
+        for error in taken.iter("{https://xml-pipeline.org/ns/core/v1}system-error"):
+            print("refused:", error.get("code"), error.get("message"), file=sys.stderr, flush=True)
         await message.ack()
+    finally:
+        renewal.cancel()
+
+
+async def serve(client, jobs, stopping):
+    """Takes deliveries until it is told to stop, and finishes them. `jobs` has what it works on."""
+    name, organism = NAME.replace(".", "_"), ORGANISM
+    await client.connect(URL, inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=KEY, max_reconnect_attempts=-1)
+
+    async def call_back(message):
+        delivery = ET.fromstring(message.data).get("delivery")
+        for job, (named, stopped) in list(jobs.items()):
+            if named == delivery:
+                stopped.set()
+                job.cancel()
+
+    await client.subscribe(f"o.{organism}.cancel.{name}", cb=call_back)
+    await nats.micro.add_service(client, name=name, version="1.0.0", metadata={"accepts": "ask", "returns": "answer"})
+    work = await client.jetstream().pull_subscribe_bind(name, f"SYSTOLE_{organism}_BUS")
+    while not stopping.is_set():
+        if len(jobs) == AT_ONCE:
+            await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+            continue
+        try:
+            [message] = await work.fetch(1, timeout=5)
+        except nats.errors.TimeoutError:
+            continue
+        except nats.errors.Error:      # The organism has not run yet, or the broker gives none at the moment.
+            await asyncio.sleep(1)
+            continue
+        stopped = threading.Event()
+        job = asyncio.create_task(handle(client, message, lambda stopped=stopped: not stopped.is_set()))
+        jobs[job] = (delivery_of(message.data), stopped)
+        job.add_done_callback(jobs.pop)
+    while jobs:
+        await asyncio.wait(jobs)
+    await client.close()
+
+
+async def main():
+    client, jobs, stopping = nats.NATS(), {}, asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    serving = asyncio.create_task(serve(client, jobs, stopping))
+    await asyncio.wait([serving, asyncio.create_task(stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
+    away = 0      # It finishes what it has, unless the broker is away for 5 seconds.
+    while not serving.done() and away < 5 and (jobs or client.is_connected):
+        await asyncio.wait([serving], timeout=1)
+        away = 0 if client.is_connected else away + 1
+    if serving.done():
+        serving.result()
+    if jobs:
+        print("ended while the broker is away; open deliveries are not answered", file=sys.stderr, flush=True)
+    os._exit(1 if jobs else 0)      # Work that was called back may still run in its thread.
 
 
 asyncio.run(main())

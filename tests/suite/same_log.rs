@@ -235,7 +235,7 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
 fn as_a_program() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let page = std::fs::read_to_string(page).unwrap();
-    let (words, _) = page.split_once("async def main").unwrap();
+    let (words, _) = page.split_once("async def renew").unwrap();
     let plain: Vec<&str> = words.lines().filter(|line| !line.starts_with("import nats")).collect();
     plain.join("\n") + "\nfor line in sys.stdin:\n    print(reply(line).decode(), flush=True)\n"
 }

@@ -4,48 +4,73 @@ import asyncio
 import os
 import signal
 import sys
+import threading
+import traceback
 import xml.etree.ElementTree as ET
 
 NS = "{@NS@}"
 STAMP = "{urn:systole:stamp:v1}stamp"
 LISTENER = "{urn:systole:listener:v1}"
+AT_ONCE = 4      # How many deliveries it works on at a time.
 
 
-def answer(text):
-    """The work itself. It runs beside the connection, so it may take its time."""
+def answer(text, wanted):
+    """The work itself, in a thread of its own. Long work asks wanted() now and then, and gives up once it is false."""
     return "You said: " + text
 
 
-def reply(delivery):
+def reply(delivery, wanted=lambda: True):
     """The <reply> to a delivery."""
-    message = ET.fromstring(delivery)
-    asked = message.find(NS + "@ASK@")
-    reply = ET.Element(LISTENER + "reply", delivery=message.find(".//" + STAMP).get("delivery"))
+    asked = ET.fromstring(delivery).find(NS + "@ASK@")
     if asked is None:      # The <answers> of a later turn.
-        ET.SubElement(reply, LISTENER + "failure", code="not-asked").text = "it takes <@ASK@> alone"
-    else:
-        said = ET.SubElement(reply, NS + "@ANSWER@")
-        ET.SubElement(said, NS + "text").text = answer(asked.findtext(NS + "text"))
+        return failure(delivery, "worker.not-asked", "it takes <@ASK@> alone")
+    reply = ET.Element(LISTENER + "reply", delivery=delivery_of(delivery))
+    said = ET.SubElement(reply, NS + "@ANSWER@")
+    ET.SubElement(said, NS + "text").text = answer(asked.findtext(NS + "text"), wanted)
+    return ET.tostring(reply)
+
+
+def delivery_of(delivery):
+    """The name of a delivery, which everything that is sent about it carries."""
+    return ET.fromstring(delivery).find(".//" + STAMP).get("delivery")
+
+
+def failure(delivery, code, words):
+    """The <reply> that says why there is no answer."""
+    reply = ET.Element(LISTENER + "reply", delivery=delivery_of(delivery))
+    ET.SubElement(reply, LISTENER + "failure", code=code).text = words
     return ET.tostring(reply)
 
 
 async def renew(message):
     """Says every second that somebody is at work on it."""
+    import nats.errors
     while True:
         await asyncio.sleep(1)
-        await message.in_progress()
+        try:
+            await message.in_progress()
+        except nats.errors.Error:      # The broker is away: it hears of it later.
+            continue
 
 
-async def handle(client, message):
+async def handle(client, message, wanted):
     """Works on a delivery until its reply is on disk."""
     import nats.errors
     renewal = asyncio.create_task(renew(message))
     try:
-        words, receipt = await asyncio.to_thread(reply, message.data), None
+        try:
+            words = await asyncio.to_thread(reply, message.data, wanted)
+        except Exception as error:      # It ends this delivery alone.
+            traceback.print_exc()
+            words = failure(message.data, "worker.exception", repr(error))
+        if len(words) > client.max_payload:
+            told = f"the answer has {len(words)} bytes, and the broker takes {client.max_payload}"
+            words = failure(message.data, "worker.too-large", told)
+        receipt = None
         while receipt is None:      # No receipt, not on disk: the same again, which is one reply however often it comes.
             try:
                 receipt = await client.request(message.headers["Systole-Reply"], words, timeout=5)
-            except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            except nats.errors.Error:
                 await asyncio.sleep(1)
         taken = ET.fromstring(receipt.data)
         if taken.get("outcome") == "superseded":
@@ -57,43 +82,60 @@ async def handle(client, message):
         renewal.cancel()
 
 
-async def serve(client, stopping):
-    """Takes deliveries until it is told to stop."""
+async def serve(client, jobs, stopping):
+    """Takes deliveries until it is told to stop, and finishes them. `jobs` has what it works on."""
     import nats.errors
-    import nats.js.errors
     import nats.micro
     env = os.environ
-    name = env["SYSTOLE_LISTENER"].replace(".", "_")
+    name, organism = env["SYSTOLE_LISTENER"].replace(".", "_"), env["SYSTOLE_ORGANISM"]
     await client.connect(env["SYSTOLE_NATS"], inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=env.get("SYSTOLE_KEY_FILE"), max_reconnect_attempts=-1)
+
+    async def call_back(message):
+        delivery = ET.fromstring(message.data).get("delivery")
+        for job, (named, stopped) in list(jobs.items()):
+            if named == delivery:
+                stopped.set()
+                job.cancel()
+
+    await client.subscribe(f"o.{organism}.cancel.{name}", cb=call_back)
     await nats.micro.add_service(client, name=name, version="1.0.0", metadata={"accepts": "@ASK@", "returns": "@ANSWER@"})
-    work = await client.jetstream().pull_subscribe_bind(name, "SYSTOLE_" + env["SYSTOLE_ORGANISM"] + "_BUS")
+    work = await client.jetstream().pull_subscribe_bind(name, f"SYSTOLE_{organism}_BUS")
     while not stopping.is_set():
+        if len(jobs) == AT_ONCE:
+            await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+            continue
         try:
             [message] = await work.fetch(1, timeout=5)
         except nats.errors.TimeoutError:
             continue
-        except nats.js.errors.APIError:      # The organism has not run yet, or the broker gives none at the moment.
+        except nats.errors.Error:      # The organism has not run yet, or the broker gives none at the moment.
             await asyncio.sleep(1)
             continue
-        await handle(client, message)
+        stopped = threading.Event()
+        job = asyncio.create_task(handle(client, message, lambda stopped=stopped: not stopped.is_set()))
+        jobs[job] = (delivery_of(message.data), stopped)
+        job.add_done_callback(jobs.pop)
+    while jobs:
+        await asyncio.wait(jobs)
     await client.close()
 
 
 async def main():
     import nats
-    client, stopping = nats.NATS(), asyncio.Event()
+    client, jobs, stopping = nats.NATS(), {}, asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    serving = asyncio.create_task(serve(client, stopping))
+    serving = asyncio.create_task(serve(client, jobs, stopping))
     await asyncio.wait([serving, asyncio.create_task(stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
-    away = 0
-    while not serving.done() and away < 5:      # It finishes what it has, unless the broker is away for 5 seconds.
+    away = 0      # It finishes what it has, unless the broker is away for 5 seconds.
+    while not serving.done() and away < 5 and (jobs or client.is_connected):
         await asyncio.wait([serving], timeout=1)
         away = 0 if client.is_connected else away + 1
-    if not serving.done():
+    if serving.done():
+        serving.result()
+    if jobs:
         print("ended while the broker is away; open deliveries are not answered", file=sys.stderr, flush=True)
-        os._exit(1)
-    await serving
+    os._exit(1 if jobs else 0)      # Work that was called back may still run in its thread.
 
 
 if __name__ == "__main__":

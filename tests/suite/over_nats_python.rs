@@ -1,0 +1,112 @@
+//! The Python listener over NATS, with work that takes long, fails, or is too large, and with a broker that goes away.
+
+use std::path::Path;
+
+use crate::broker::python;
+use crate::program::Events;
+use crate::workers::{Process, WorkerHouse};
+
+/// The work of the listener in these tests, by what it is asked.
+const WORK: &str = r#"    if text == "fail":
+        raise ValueError("no idea \x01")
+    if text == "much":
+        return "x" * 2_000_000
+    if text.startswith("wait"):
+        print("at", text, file=sys.stderr, flush=True)
+        while wanted() and not os.path.exists("go"):
+            threading.Event().wait(0.05)
+        print("over", text, wanted(), file=sys.stderr, flush=True)
+    return "You said: " + text
+"#;
+
+fn source(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The listener with that work, in the folder of the house.
+fn worker(house: &WorkerHouse) -> Process {
+    let own = "    return \"You said: \" + text\n";
+    let text = source("listeners/echo-python/echo.py");
+    assert!(text.contains(own), "{text}");
+    std::fs::write(house.path().join("worker.py"), text.replace(own, WORK)).unwrap();
+    let mut python = python();
+    python.current_dir(house.path()).arg("worker.py");
+    python.args([&house.server.url(), "shop", "echo"]).arg(house.key("echo"));
+    Process::of(python)
+}
+
+/// The message of the next failure on a stream of events.
+fn failure_of(events: &mut Events) -> String {
+    loop {
+        let (_, _, record) = events.next().expect("more records");
+        if record["kind"] == "outcome" && record["code"] == "listener.failed" {
+            return record["body"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d4_a_python_worker_renews_its_deliveries_survives_its_work_and_hears_a_cancel() {
+    let mut house = WorkerHouse::open(", idle: 2s, in_flight: 8");
+    let worker = worker(&house);
+    let mut events = house.events();
+    for (words, why) in
+        [("fail", "worker.exception: ValueError("), ("much", "worker.too-large: the answer has 2000")]
+    {
+        house.sends(words);
+        let body = failure_of(&mut events);
+        assert!(body.contains(why), "{words}: {body}");
+    }
+    // Several at once, for longer than a silent worker may have them.
+    let (first, second) = (house.sends("wait 1"), house.sends("wait 2"));
+    for words in ["at wait", "at wait"] {
+        worker.says(words);
+    }
+    house.idles().await;
+    assert_eq!(house.systole(&["cancel", &second]).code, Some(0));
+    worker.says("over wait 2 False");
+    std::fs::write(house.path().join("go"), "").unwrap();
+    assert!(final_of_thread(&mut events, &first).contains(">You said: wait 1<"));
+    assert_eq!(house.told_of(&first), ["message/request", "message/final"], "no attempt is lost");
+    // Without its broker and with work it says what is lost; without work it ends at once.
+    std::fs::remove_file(house.path().join("go")).unwrap();
+    house.sends("wait 3");
+    worker.says("at wait 3");
+    let idle = self::worker(&house);
+    house.server.kill();
+    idle.says("nats: ");
+    idle.stops();
+    worker.signal(rustix::process::Signal::TERM);
+    worker.says("open deliveries are not answered");
+}
+
+/// The text of the final of a thread.
+fn final_of_thread(events: &mut Events, thread: &str) -> String {
+    loop {
+        let (_, _, record) = events.next().expect("more records");
+        if record["code"] == "final" && record["thread"] == *thread {
+            return record["body"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// What the two Python workers have in common is tested once, with the first.
+#[test]
+fn the_python_worker_that_is_written_for_an_author_is_the_one_that_is_tested() {
+    let common = |path: &str| {
+        let text = source(path);
+        let (_, begun) = text.split_once("def delivery_of").unwrap();
+        let (body, rest) = begun.split_once("    await client.connect(").unwrap();
+        let (_, rest) = rest.split_once('\n').unwrap();
+        let is_common = |line: &&str| {
+            let own =
+                ["import nats", "add_service(", "env = ", "name, organism = ", "asyncio.run(", "if __name__"];
+            !line.is_empty() && !own.iter().any(|own| line.contains(own))
+        };
+        let lines = body.lines().chain(rest.lines()).filter(is_common);
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let tested = common("listeners/echo-python/echo.py");
+    assert!(tested.len() > 70, "{tested:?}");
+    assert_eq!(tested, common("src/cli/listener/templates/nats.py"));
+}
