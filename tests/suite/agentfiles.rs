@@ -129,6 +129,38 @@ fn f9_a_converted_workflow_runs() {
     assert_eq!(test.code, Some(0), "{test:?}");
 }
 
+/// In the language of Agentfiles every agent has tools, and in an organism only one that has a peer for them.
+#[test]
+fn f9_agents_whose_words_need_tools_are_named_with_what_gives_them() {
+    let text = "NAME tidy\nAGENT fixer \"You fix what is broken in the code.\"\nAGENT poet \"You write poems.\"\n\
+                GOAL look \"Run $test_command and list what fails\"\nGOAL again \"Read the files once more\"\n\
+                GOAL repair \"Fix $failures\" USING fixer\nGOAL sing \"Write about it in one file a day\" USING poet\n\
+                GOAL news \"Write a short poem\" USING poet\n";
+    let ran = convert_text(text);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(!ran.stderr.contains("every line is converted"), "{ran:?}");
+    for (line, agent, words) in [
+        (2, "fixer", "fix what is broken in the code."),
+        (4, "worker", "Run $test_command"),
+        (7, "poet", "Write about it in one file"),
+    ] {
+        let start = format!("Agentfile:{line}: ");
+        let need = format!("{agent} may need tools (\"{words}\") for files or commands");
+        let told = ran.stderr.lines().find(|told| told.starts_with(&start) && told.contains(&need));
+        assert!(told.is_some_and(|told| told.contains("workspace: ./FOLDER")), "{line}: {ran:?}");
+        assert!(ran.stdout.contains(&need), "{}", ran.stdout);
+    }
+    assert!(!ran.stderr.contains("Agentfile:5: "), "each agent is named once: {ran:?}");
+    checks(&ran);
+    // The lines that it names give the agent its tools.
+    let file = ran.stdout.replace("agents:\n", "listeners: {hands: {workspace: .}}\nagents:\n");
+    let file = file.replace("  fixer: {model: main,", "  fixer: {model: main, peers: [hands],");
+    assert!(file.contains("peers: [hands]"), "{file}");
+    let home = folder(&[("organism.yaml", &file)]);
+    let check = systole(home.path(), &["check"]);
+    assert_eq!(check.code, Some(0), "{check:?}\n{file}");
+}
+
 #[test]
 fn f9_line_ends_and_a_byte_order_mark_do_not_matter() {
     let text = fs::read_to_string(format!("{FIXTURES}/loops.agentfile")).unwrap();

@@ -23,8 +23,8 @@ use crate::edges::system::told;
 
 /// Convert an Agentfile into an organism's file, and print it.
 ///
-/// The lines that cannot be converted go to stderr with their numbers, and stand as comments at the top of the result. Then
-/// the exit is 1.
+/// The lines that cannot be converted, and those whose agents need tools, go to stderr with their numbers, and stand as
+/// comments at the top of the result. Then the exit is 1.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct From {
     /// The Agentfile
@@ -93,8 +93,8 @@ impl From {
         let lines: BTreeSet<usize> = made.notes.iter().map(|note| note.line).collect();
         let count = match lines.len() {
             0 => "every line is converted".to_owned(),
-            1 => "1 line was left out or changed".to_owned(),
-            many => format!("{many} lines were left out or changed"),
+            1 => "1 line was left out or changed, or needs tools".to_owned(),
+            many => format!("{many} lines were left out or changed, or need tools"),
         };
         screen.say(format!("workflow {}: {count}", made.workflow));
         screen.say(model.in_one_line());

@@ -5,7 +5,7 @@
 use super::ConversionNote;
 use super::declared::Declared;
 use super::labels::Labels;
-use super::statements::{Statement, Supervision};
+use super::statements::{Keyword, Statement, Supervision};
 use super::steps::{Goal, Payload, Planned, Step, TAKEN};
 use super::yaml_text::{Entry, Node, written};
 
@@ -18,10 +18,10 @@ const SUPERVISOR: &str = "You judge whether a step did what it set out to do.";
 pub(super) fn organism(
     declared: &Declared,
     planned: &Planned,
+    names: &Names<'_>,
     notes: &[ConversionNote],
     model: &str,
 ) -> String {
-    let names = Names::of(declared, planned);
     let mut sections = Vec::new();
     let name = Entry::new("name", text(&planned.workflow));
     sections.push(Entry { comments: header(notes), ..Entry::new("organism", Node::Map(vec![name])) });
@@ -34,8 +34,8 @@ pub(super) fn organism(
             vec!["Every field is text. For a number or a list, write its type: score: int 0..10".to_owned()];
         sections.push(Entry { comments, ..Entry::new("payloads", Node::Section(payloads)) });
     }
-    sections.push(Entry::new("agents", Node::Section(agents(declared, planned, &names))));
-    let workflow = Entry::new(&planned.workflow, workflow(declared, planned, &names));
+    sections.push(Entry::new("agents", Node::Section(agents(declared, planned, names))));
+    let workflow = Entry::new(&planned.workflow, workflow(declared, planned, names));
     let workflow = Entry { comments: declared.comments.clone(), ..workflow };
     sections.push(Entry::new("workflows", Node::Section(vec![workflow])));
     let path = Entry::new("path", text(&format!("./{}.db", planned.workflow)));
@@ -47,7 +47,7 @@ pub(super) fn organism(
 fn header(notes: &[ConversionNote]) -> Vec<String> {
     let mut lines = vec!["Converted from an Agentfile with `systole workflow from`.".to_owned()];
     if !notes.is_empty() {
-        lines.push("Lines that were left out or changed:".to_owned());
+        lines.push("Lines that were left out or changed, or need tools:".to_owned());
     }
     let note = |note: &ConversionNote| format!("  line {}, {}: {}", note.line, note.written, note.why);
     lines.extend(notes.iter().map(note));
@@ -55,7 +55,7 @@ fn header(notes: &[ConversionNote]) -> Vec<String> {
 }
 
 /// The names that agents and models get.
-struct Names<'d> {
+pub(super) struct Names<'d> {
     /// Agents that are used, with their names.
     agents: Vec<(&'d Statement, String)>,
     /// The agent for goals that name none.
@@ -70,7 +70,7 @@ struct Names<'d> {
 }
 
 impl<'d> Names<'d> {
-    fn of(declared: &'d Declared, planned: &Planned) -> Names<'d> {
+    pub(super) fn of(declared: &'d Declared, planned: &Planned) -> Names<'d> {
         let mut goals = Vec::new();
         planned.steps.iter().for_each(|step| collect(step, &mut goals));
         let is_used = |agent: &&Statement| goals.iter().any(|goal| goal.by.contains(&agent.name));
@@ -96,6 +96,18 @@ impl<'d> Names<'d> {
         let usual = worker.clone().or(only);
         let supervision = declared.supervision.filter(|_| is_same);
         Names { agents, worker, supervisor, models: profiles, usual, supervision }
+    }
+
+    /// The agents that have the words of a statement: the agent itself, or those that pursue the goal.
+    pub(super) fn of_statement(&self, statement: &Statement) -> Vec<String> {
+        let is_agent = statement.keyword == Keyword::Agent;
+        if !is_agent && statement.using.is_empty() {
+            return self.worker.clone().into_iter().collect();
+        }
+        let is_it = |agent: &Statement| {
+            if is_agent { agent.name == statement.name } else { statement.using.contains(&agent.name) }
+        };
+        self.agents.iter().filter(|(agent, _)| is_it(agent)).map(|(_, name)| name.clone()).collect()
     }
 
     fn agent(&self, name: &str) -> String {

@@ -1,12 +1,13 @@
 //! Converts an Agentfile, a flat list of goals in its own language, into an organism's file with a workflow.
 //!
 //! Input: the text of an Agentfile. Output: the text of an organism.yaml, with a note about each line that was left
-//! out or changed. Other files are read through the caller's `ConversionServices`. This module writes nothing and reads no
+//! out or changed, or whose agent needs tools. Other files are read through the caller's `ConversionServices`. This module writes nothing and reads no
 //! log.
 
 mod assemble;
 mod declared;
 mod labels;
+mod needs;
 mod statements;
 mod steps;
 mod tokens;
@@ -15,7 +16,7 @@ mod yaml_text;
 
 use systole_kit::writer::visible;
 
-/// A line that was left out or changed.
+/// A line that was left out or changed, or whose agent needs tools.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConversionNote {
     /// The line, from 1.
@@ -33,7 +34,7 @@ pub struct ConversionResult {
     pub text: String,
     /// The name of the workflow in it.
     pub workflow: String,
-    /// The lines that were left out or changed, in order.
+    /// The lines that were left out or changed, or whose agents need tools, in order.
     pub notes: Vec<ConversionNote>,
 }
 
@@ -71,9 +72,11 @@ pub fn convert(text: &str, surroundings: &dyn ConversionServices) -> Result<Conv
         return Err(NotConverted { why, notes });
     }
     let planned = steps::plan(&declared, &mut notes);
+    let names = assemble::Names::of(&declared, &planned);
+    needs::tools(&declared, |statement| names.of_statement(statement), &mut notes);
     notes.sort_by_key(|note| note.line);
     notes.dedup();
-    let text = assemble::organism(&declared, &planned, &notes, &surroundings.model());
+    let text = assemble::organism(&declared, &planned, &names, &notes, &surroundings.model());
     Ok(ConversionResult { text, workflow: planned.workflow, notes })
 }
 
