@@ -11,13 +11,19 @@ use systole_kit::gate::{Gate, GateStep};
 pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
     let (mut shown, mut words) = (Vec::new(), String::new());
     let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);
+    // The earlier pass of a loop whose outputs are shown, and how deep it is.
+    let mut earlier: Option<(String, usize)> = None;
     let value = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(Cow::into_owned);
     while depth > 0 {
         match gate.step().ok()? {
             GateStep::Open(tag) => {
                 depth += 1;
                 match tag.local {
-                    "goal" => shown.extend(value(gate, "id")),
+                    "iteration" => earlier = value(gate, "n").map(|n| (n, depth)),
+                    "goal" => shown.extend(value(gate, "id").map(|id| match &earlier {
+                        Some((n, _)) => format!("{id} (pass {n})"),
+                        None => id,
+                    })),
                     "current-goal" => {
                         goal = value(gate, "id").unwrap_or_default();
                         pass = value(gate, "loop").zip(value(gate, "iteration"));
@@ -35,6 +41,7 @@ pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
             GateStep::Close => {
                 depth -= 1;
                 is_goal = false;
+                earlier = earlier.filter(|(_, at)| depth >= *at);
             }
             GateStep::Text(_) | GateStep::Instruction => {}
             GateStep::Done => return None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
-use systole_core::rules::classify::{of_item, of_message};
+use systole_core::rules::classify::{of_item, of_message, with_allowed_elements};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, Composition, ElementSchema, GatherRule, Schema, SchemaId};
 use systole_core::types::flow::{Judge, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
@@ -32,6 +32,16 @@ fn an_item_is_the_first_case_that_fits() {
     assert_eq!(case("done", None), Ok((PayloadKind::Final, SchemaId(1))));
     assert_eq!(case("tool", None), Ok((PayloadKind::For(name("tool")), SchemaId(1))));
     assert_eq!(case("agent", None), Ok((PayloadKind::For(name("agent")), SchemaId(1))), "a peer of its own");
+}
+
+#[test]
+fn an_answer_that_names_an_addressee_is_told_to_name_none() {
+    let all = composition();
+    let agent = all.listener(&name("agent")).unwrap();
+    let done = QName::new("urn:test", "done");
+    let refusal = of_item(&all, agent, &done, Some("tool")).unwrap_err();
+    let told = with_allowed_elements(refusal, &all, agent, &done);
+    assert_eq!(told.fix.unwrap(), "leave the addressee out: your answer goes to your caller");
 }
 
 #[test]

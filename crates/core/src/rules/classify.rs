@@ -81,6 +81,9 @@ pub fn with_allowed_elements(
         expected.extend(["; ", &*others]);
     }
     refusal.expected = Some(expected);
+    if sender.returned(element).is_some() {
+        return refusal.fixed_by("leave the addressee out: your answer goes to your caller");
+    }
     let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
     if let Some(fix) = nearest_of(element, &known().collect::<Vec<_>>()) {
         refusal.fix = Some(fix);
