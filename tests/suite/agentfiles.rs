@@ -153,10 +153,10 @@ fn f9_agents_whose_words_need_tools_are_named_with_what_gives_them() {
     assert!(!ran.stderr.contains("Agentfile:5: "), "each agent is named once: {ran:?}");
     checks(&ran);
     // The lines that it names give the agent its tools.
-    let file = ran.stdout.replace("agents:\n", "listeners: {hands: {workspace: .}}\nagents:\n");
+    let file = ran.stdout.replace("agents:\n", "listeners: {hands: {workspace: ./work}}\nagents:\n");
     let file = file.replace("  fixer: {model: main,", "  fixer: {model: main, peers: [hands],");
     assert!(file.contains("peers: [hands]"), "{file}");
-    let home = folder(&[("organism.yaml", &file)]);
+    let home = folder(&[("organism.yaml", &file), ("work/code.py", "")]);
     let check = systole(home.path(), &["check"]);
     assert_eq!(check.code, Some(0), "{check:?}\n{file}");
 }
