@@ -385,7 +385,10 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
     });
     let asked = house.systole(&["ask", "much"]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
-    assert!(asked.stderr.contains("worker.too-large") && asked.stderr.contains("the broker takes "), "{asked:?}");
+    assert!(
+        asked.stderr.contains("worker.too-large") && asked.stderr.contains("the broker takes "),
+        "{asked:?}"
+    );
     let asked = house.systole(&["ask", "what"]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
     assert!(asked.stderr.contains("worker.panicked"), "{asked:?}");

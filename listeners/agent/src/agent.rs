@@ -96,9 +96,11 @@ impl Agent {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
-            Err(not_taken) => {
-                ReplyContent::Failure { code: "agent.failed".to_owned(), retry: false, words: not_taken.to_string() }
-            }
+            Err(not_taken) => ReplyContent::Failure {
+                code: "agent.failed".to_owned(),
+                retry: false,
+                words: not_taken.to_string(),
+            },
         }
     }
 

@@ -31,8 +31,9 @@ pub(super) async fn answers(held: HeldDelivery, answer: Arc<Answering>) {
         }
     });
     // The panic message is on stderr.
-    let said =
-        work.await.unwrap_or_else(|_| failure("worker.panicked", "the listener crashed while it worked on this"));
+    let said = work
+        .await
+        .unwrap_or_else(|_| failure("worker.panicked", "the listener crashed while it worked on this"));
     if !held.is_called_back() {
         let _was_taken = held.says(said).await;
     }
