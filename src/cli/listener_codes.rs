@@ -28,6 +28,7 @@ macro_rules! listener_codes {
 }
 
 listener_codes! {
+    "agent.failed" "an agent could not do its work" try "what the message says";
     "agent.no-answer" "an agent gave a report where the goal asks for a payload" try "what the report says; a larger model, more `attempts`, or a goal without `gives`";
     "model.truncated" "the answer of a provider broke off" try "nothing, as it is asked again; otherwise a longer `timeout.between`";
     "model.too-large" "the answer of a model is too large to be recorded" try "a smaller `max_output`";
@@ -94,6 +95,11 @@ listener_codes! {
     "workspace.unchanged" "the edit changes nothing" try "leave it out";
     "workspace.unusable" "the folder of a workspace cannot be used" try "a folder that this user can read and write";
     "workspace.unknown-element" "a workspace does not know the element" try "an element that `accepts` lists";
+    "worker.exception" "the work of a Python worker raised an exception" try "the output of the worker, which has the lines";
+    "worker.not-asked" "a worker was asked for what it does not take" try "an element that the listener `accepts`";
+    "worker.panicked" "a worker crashed while it worked on a delivery" try "the output of the worker, which says where";
+    "worker.too-large" "an answer is larger than the broker takes" try "a shorter answer, or a larger `max_payload` of the broker";
+    "worker.unwritable" "an answer cannot be written as XML" try "an answer without control characters";
 }
 
 /// All of them.
@@ -175,7 +181,7 @@ impl KnownCode {
                 "the same call may be sent again at once when it is fixed"
             }
             Self::Pump(_) => "sending the same again does not help",
-            Self::Listener(_) => "the listener's own: `systole why THREAD` shows what follows from it",
+            Self::Listener(_) => "`systole why THREAD` shows what follows from it",
         }
     }
 }

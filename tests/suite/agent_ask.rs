@@ -62,7 +62,7 @@ north: [{say: In the north.}]
 south: [{say: In the south.}]
 "#;
     let folder = folder(&[("organism.yaml", &file), ("replies.yaml", replies)]);
-    let asked = systole(folder.path(), &[&["ask", "Go."][..], &REHEARSED].concat());
+    let asked = systole(folder.path(), &[&["ask", "--to", "helper", "Go."][..], &REHEARSED].concat());
     assert_eq!((asked.code, asked.stdout.as_str()), (Some(0), "Both.\n"), "{asked:?}");
 }
 

@@ -145,21 +145,18 @@ fn f9_agents_whose_words_need_tools_are_named_with_what_gives_them() {
         (7, "poet", "Write about it in one file"),
     ] {
         let start = format!("Agentfile:{line}: ");
-        let told = ran
-            .stderr
-            .lines()
-            .find(|told| told.starts_with(&start))
-            .unwrap_or_else(|| panic!("{line}: {ran:?}"));
         let need = format!("{agent} may need tools (\"{words}\") for files or commands");
-        assert!(told.contains(&need) && told.contains("workspace: ./FOLDER"), "{told}");
+        let told = ran.stderr.lines().find(|told| told.starts_with(&start) && told.contains(&need));
+        assert!(told.is_some_and(|told| told.contains("workspace: ./FOLDER")), "{line}: {ran:?}");
         assert!(ran.stdout.contains(&need), "{}", ran.stdout);
     }
     assert!(!ran.stderr.contains("Agentfile:5: "), "each agent is named once: {ran:?}");
     checks(&ran);
     // The lines that it names give the agent its tools.
-    let file = ran.stdout.replace("agents:\n", "listeners: {hands: {workspace: .}}\nagents:\n");
-    let file = file.replace("  fixer:\n", "  fixer:\n    peers: [hands]\n");
-    let home = folder(&[("organism.yaml", &file)]);
+    let file = ran.stdout.replace("agents:\n", "listeners: {hands: {workspace: ./work}}\nagents:\n");
+    let file = file.replace("  fixer: {model: main,", "  fixer: {model: main, peers: [hands],");
+    assert!(file.contains("peers: [hands]"), "{file}");
+    let home = folder(&[("organism.yaml", &file), ("work/code.py", "")]);
     let check = systole(home.path(), &["check"]);
     assert_eq!(check.code, Some(0), "{check:?}\n{file}");
 }

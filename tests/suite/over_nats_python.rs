@@ -39,7 +39,7 @@ fn worker(house: &WorkerHouse) -> Process {
 fn failure_of(events: &mut Events) -> String {
     loop {
         let (_, _, record) = events.next().expect("more records");
-        if record["kind"] == "outcome" {
+        if record["kind"] == "outcome" && record["code"] == "listener.failed" {
             return record["body"].as_str().unwrap().to_owned();
         }
     }

@@ -16,7 +16,7 @@ use systole_agent::failures::FAILURES;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
-use crate::tidy::sources;
+use crate::tidy::{Source, sources};
 
 const CAPABILITIES: &str = "docs/capabilities.md";
 const CODES: &str = "docs/reference/codes.md";
@@ -61,9 +61,10 @@ fn codes_page() -> String {
     }
     page.push_str(
         "\n## Codes of listeners\n\n\
-         What Systole's own listeners call their failures and remarks. A failed call has the code `listener.failed`, and\n\
-         its message begins with the name of the listener and the listener's own code. `systole find --code CODE` finds\n\
-         these too, and those of your own listeners, which may use any name with a dot, such as `search.offline`.\n\n\
+         Systole's own listeners give these codes to their failures and remarks. A failed call has the code\n\
+         `listener.failed`, and its message begins with the name of the listener and the listener's own code.\n\
+         `systole find --code CODE` finds these too, and those of your own listeners, which may use any name\n\
+         with a dot, such as `search.offline`.\n\n\
          | code | what it means | try |\n|---|---|---|\n",
     );
     for ListenerCode { code, meaning, fix } in listener_codes::all() {
@@ -84,10 +85,12 @@ fn explain_knows_each_code_that_a_listener_can_give() {
     let families: BTreeSet<&str> = known.iter().filter_map(|code| code.split('.').next()).collect();
     let is_name = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '.');
     let mut found = BTreeSet::new();
-    for source in sources() {
+    let python = "src/cli/listener/templates/nats.py";
+    let python = Source { path: python.to_owned(), text: fs::read_to_string(python).unwrap() };
+    for source in sources().into_iter().chain([python]) {
         let path = &source.path;
         let is_listener = path.contains("listeners/") && !path.contains("/tests/");
-        if !is_listener && !path.contains("src/cli/listen_as") {
+        if !is_listener && !path.ends_with(".py") && !path.contains("src/cli/listen_as") {
             continue;
         }
         // A code begins a text, and ends with it or with a colon.

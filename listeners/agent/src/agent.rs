@@ -96,9 +96,11 @@ impl Agent {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
-            Err(not_taken) => {
-                ReplyContent::Failure { code: "agent".to_owned(), retry: false, words: not_taken.to_string() }
-            }
+            Err(not_taken) => ReplyContent::Failure {
+                code: "agent.failed".to_owned(),
+                retry: false,
+                words: not_taken.to_string(),
+            },
         }
     }
 
@@ -175,7 +177,7 @@ impl Agent {
         let goal = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty())?;
         let named = goal.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
         let words = format!("the goal asks for {named}, and {} does not return it", self.spec.name);
-        Some(ReplyContent::Failure { code: "agent".to_owned(), retry: false, words })
+        Some(ReplyContent::Failure { code: "agent.failed".to_owned(), retry: false, words })
     }
 
     /// The conversation up to this delivery, and the number of messages in the view, if known.

@@ -1,8 +1,8 @@
 //! Finds the agents whose words ask for files, commands or the web, which the tool of an Agentfile gives to every agent
 //! and an organism only to those that have a peer for it.
 //!
-//! Input: an Agentfile and the names of its agents in the organism's file. Output: a note for each statement that names
-//! such agents for the first time. It guesses by words, so it only says what may be missing and adds nothing.
+//! Input: an Agentfile and the names of its agents in the organism's file. Output: a note for the first statement with
+//! such a need of an agent. It guesses by words, so it only says what may be missing and adds nothing.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ pub(super) fn tools(
     for statement in declared.agents.iter().chain(&declared.goals) {
         let Some((words, need)) = statement.text.as_deref().and_then(need) else { continue };
         let mut agents = named(statement);
-        agents.retain(|agent| known.insert(agent.clone()));
+        agents.retain(|agent| known.insert((agent.clone(), need)));
         if agents.is_empty() {
             continue;
         }

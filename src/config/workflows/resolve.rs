@@ -439,7 +439,9 @@ impl<'m> Resolving<'_, 'm> {
             to: to.name.to_string(),
             fields,
         };
-        if diagnostics.mistakes() == before {
+        // What could not be read was reported before.
+        let is_read = !with.iter().any(|one| matches!(one, With::Unread));
+        if is_read && diagnostics.mistakes() == before {
             filling::prove(diagnostics, &call, model, &target);
         }
         Some(call)

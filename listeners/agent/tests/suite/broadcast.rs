@@ -1,6 +1,6 @@
 //! Elements that go to several peers at once: what the model is told, what goes out, and what it sees of the answers.
 
-use systole_agent::spec::{self, PeerBroadcast, Dialect, Peer};
+use systole_agent::spec::{self, Dialect, Peer, PeerBroadcast};
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{QName, namespaces};
 

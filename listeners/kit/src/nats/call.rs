@@ -27,12 +27,13 @@ pub(super) async fn answers(held: HeldDelivery, answer: Arc<Answering>) {
         match turn.broken() {
             None => said,
             // Something said before could not be written. Without it the rest would be incomplete.
-            Some(error) => failure("unsayable", &error.to_string()),
+            Some(error) => failure("worker.unwritable", &error.to_string()),
         }
     });
     // The panic message is on stderr.
-    let said =
-        work.await.unwrap_or_else(|_| failure("panicked", "the listener crashed while it worked on this"));
+    let said = work
+        .await
+        .unwrap_or_else(|_| failure("worker.panicked", "the listener crashed while it worked on this"));
     if !held.is_called_back() {
         let _was_taken = held.says(said).await;
     }

@@ -122,7 +122,7 @@ impl HeldDelivery {
     pub async fn reply(&self, document: Vec<u8>) -> bool {
         let document = match self.fits(&document) {
             Ok(()) => document,
-            Err(unfit) => self.failure("too-large", &format!("the reply {unfit}")),
+            Err(unfit) => self.failure("worker.too-large", &format!("the reply {unfit}")),
         };
         self.counts();
         let told = until_answered(&self.house, &self.said, &document, None).await;
@@ -143,7 +143,7 @@ impl HeldDelivery {
             self.house.counts.failed(&format!("{code}: {words}"));
         }
         let written = ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }.document();
-        let document = written.unwrap_or_else(|fault| self.failure("unsayable", &fault.to_string()));
+        let document = written.unwrap_or_else(|fault| self.failure("worker.unwritable", &fault.to_string()));
         self.reply(document).await
     }
 
