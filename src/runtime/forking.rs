@@ -80,8 +80,10 @@ pub fn fork(
         }
     }
     let root = threads.into_iter().find(|thread| thread.id == tree.root);
-    let (Some(root), Some((last, newest))) = (root, records.last().cloned()) else {
-        return Err(CannotFork::NoSuchTurn("nothing is recorded before that turn".to_owned()));
+    // The turn is the next one only if the call is open there, and every turn before it has its reply.
+    let is_next = |root: &Thread| root.calls.get(&call).is_some_and(|open| open.settled + 1 == turn);
+    let (Some(root), Some((last, newest))) = (root.filter(is_next), records.last().cloned()) else {
+        return Err(no_such_turn(tree, &call, turn));
     };
     let marker = marker(&root, (&call, turn), newest.header.config, (now, seeds));
     let continues = root.head;
@@ -116,8 +118,8 @@ fn beginning(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize, C
         let is_own = h.call.as_ref() == Some(call);
         let is_of_turn = match h.kind {
             RecordKind::Journal | RecordKind::Attempt => is_own && h.turn == Some(turn),
-            RecordKind::Outcome => is_own && replied < turn,
-            RecordKind::Terminal => true,
+            RecordKind::Outcome => is_own && replied + 1 == turn,
+            RecordKind::Terminal => replied + 1 == turn,
             // What a listener says before its reply, in its own code or about its own sender.
             RecordKind::Message if h.code == Some(RecordCode::Role(MessageRole::Inbox)) => {
                 is_own && replied + 1 == turn && core_payload::error_words(&record.body).is_some()
@@ -132,7 +134,19 @@ fn beginning(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize, C
     if turn == replied + 1 && turn > 0 {
         return Ok(tree.records.len());
     }
-    Err(CannotFork::NoSuchTurn(format!("call {call} has no turn {turn}; its last is {}", replied.max(1))))
+    Err(no_such_turn(tree, call, turn))
+}
+
+/// Names the last turn of a call: the one that ended it, or the one after its last reply.
+fn no_such_turn(tree: &RecordedTree, call: &CallPath, turn: u32) -> CannotFork {
+    let headers = tree.records.iter().map(|(_, record)| &record.header).filter(|h| h.thread == tree.root);
+    let closes = |h: &&Header| {
+        matches!(h.code, Some(RecordCode::Role(MessageRole::Final) | RecordCode::Handled))
+            && h.call.as_ref() == Some(call)
+    };
+    let closed = headers.clone().find(closes).and_then(|h| h.turn);
+    let last = closed.unwrap_or_else(|| headers.filter_map(|h| is_item(h, call)).max().unwrap_or(0) + 1);
+    CannotFork::NoSuchTurn(format!("call {call} has no turn {turn}; its last is {last}"))
 }
 
 /// The turn of the call whose reply has this record as an item.

@@ -1,6 +1,7 @@
 //! `systole fork`: the beginning of a thread in a log of its own, from which it goes on differently.
 
 use crate::log_evidence::thread;
+use crate::organism::folder;
 use crate::program::{Running, systole};
 use crate::replay::{FIRST, agent, heads, log_in, placed, plays, question, stop};
 
@@ -44,6 +45,24 @@ fn c5_a_fork_shares_its_prefix_and_goes_on_under_another_file() {
     assert!(ran.stdout.contains("call 1 turn 2, journal: prompt"), "{ran:?}");
     let ran = systole(at, &["replay", "--log", "fork.db", root.as_str()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn c5_a_turn_that_a_call_does_not_have_is_refused() {
+    let failing = "organism: {name: hello}\nlisteners:\n  bad: {run: [sh, -c, exit 3], accepts: [ask], returns: [answer], entry: true, retry: {attempts: 1}}\nlog: {path: ./hello.db}\n";
+    let failed = folder(&[("organism.yaml", failing)]);
+    assert_eq!(systole(failed.path(), &["send", "ask", "x"]).code, Some(1));
+    let answered = agent();
+    for (at, beyond, last) in [(failed.path(), [2, 99], 1), (answered.path(), [3, 99], 2)] {
+        for turn in beyond {
+            let ran = systole(at, &["fork", &format!("@last@{turn}"), "-o", "fork.db"]);
+            let words = format!("call 1 has no turn {turn}; its last is {last}");
+            assert!(ran.code == Some(2) && ran.stderr.contains(&words), "{words}: {ran:?}");
+            assert!(!at.join("fork.db").exists());
+        }
+        let ran = systole(at, &["fork", &format!("@last@{last}"), "-o", "fork.db"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
 }
 
 #[test]

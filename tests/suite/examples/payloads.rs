@@ -1,6 +1,7 @@
 //! The messages about payloads and their receivers: at the door, and in replies.
 
 use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
 
 use super::ExampleBook;
 use crate::promises::cast::{BOSS, ECHO, HANG, PlanHouse, say};
@@ -102,6 +103,8 @@ async fn threads(house: &PlanHouse, book: &mut ExampleBook) {
     let steer = "<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"><say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>x</text></say></steer>";
     sends("steer", steer.to_owned(), rests.thread.to_string()).await.unwrap_err();
     book.take(&house.records(), Code::RestingThread, "a <steer> for a thread that rests");
+    house.organism.front().pause(Name::operator(), Some(rests.thread.clone()), false, None).await.unwrap();
+    book.take(&house.records(), Code::UnpausedThread, "`systole resume` for a thread that is not paused");
     let plan = "[[say('mute', 'x'), spawn(say('mute', 'x'), 'slow')]]";
     let works = house.send("works", &say("boss", plan), None, None).await.unwrap();
     let child = works.thread.child("slow").unwrap();

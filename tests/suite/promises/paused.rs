@@ -123,6 +123,10 @@ fn f4_who_resumes_one_thread_hears_that_everything_is_still_paused() {
     assert_eq!(send(at, &["--key", "k"]).code, Some(0));
     // If no organism runs.
     let all = "everything goes on; threads that were paused one by one stay paused";
+    for (what, words) in [("@last", "the thread is not paused"), ("--all", "no pause of everything")] {
+        let refused = systole(at, &["resume", what]);
+        assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
+    }
     let told = systole(at, &["ps"]);
     assert!(!told.stdout.contains("paused") && !told.stderr.contains("paused"), "{told:?}");
     resuming_one_is_honest(at);

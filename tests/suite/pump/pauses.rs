@@ -25,7 +25,27 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
         pause(&mut stage, Some(&root()), false),
         ["root 4 steer/resumed core -> operator", "=> resumed", "=> done"]
     );
-    assert_eq!(pause(&mut stage, Some(&root()), false), ["=> done"]);
+}
+
+#[test]
+fn f4_a_resume_of_what_is_not_paused_is_refused() {
+    let mut stage = DecideStage::new();
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.asks("k", "tool", None);
+    assert_eq!(
+        pause(&mut stage, Some(&root()), false),
+        ["root 2 refusal/thread.not-paused core -> operator", "=> refused thread.not-paused"]
+    );
+    assert_eq!(
+        pause(&mut stage, None, false),
+        ["sys 2 refusal/thread.not-paused core -> operator", "=> refused thread.not-paused"]
+    );
+    pause(&mut stage, None, true);
+    assert_eq!(
+        pause(&mut stage, Some(&root()), false),
+        ["=> done"],
+        "another pause holds it, which is reported"
+    );
 }
 
 #[test]

@@ -8,12 +8,14 @@ use super::event::{Effect, PauseOrder};
 use super::refusing::{may_act, refuse_asker};
 use super::state::Thread;
 use crate::rules::approval_payload;
+use crate::types::codes::Code;
 use crate::types::flow::Refused;
 use crate::types::ids::ThreadId;
 use crate::types::record::{RecordCode, RecordKind, SteerEffect};
+use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
-/// Pauses or resumes a thread. An order that changes nothing is not recorded again.
+/// Pauses or resumes a thread. A pause of what is paused is not recorded again; a resume of what nothing holds is refused.
 pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
     let PauseOrder { ticket, by, thread, halts, note } = pause;
     let ticket = *ticket;
@@ -21,6 +23,10 @@ pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
     let found = d.thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
     let found = found.filter(|t| may_act(d, by, &t.id));
     if let Some(refusal) = closing::not_alive(found.map(Thread::life), "pause or resume") {
+        return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
+    }
+    if !halts && halted(|id| d.thread(id), &place).is_none() {
+        let refusal = not_paused(thread.as_ref());
         return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
     }
     if found.is_some_and(|t| t.paused.is_some() != *halts) {
@@ -37,6 +43,19 @@ pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
         }
     }
     d.effect(Effect::Done { ticket });
+}
+
+/// Nothing holds the thread, or everything, so a resume would change nothing.
+fn not_paused(thread: Option<&ThreadId>) -> Refusal {
+    let words = match thread {
+        Some(_) => "the thread is not paused; there is nothing to resume",
+        None => "there is no pause of everything; there is nothing to resume",
+    };
+    let refusal = Refusal::new(Code::UnpausedThread, words);
+    match thread {
+        Some(_) => refusal.fixed_by("systole why THREAD, which says what the thread waits for"),
+        None => refusal.fixed_by("systole resume THREAD, for a thread that was paused by itself"),
+    }
 }
 
 /// The pause that keeps a thread from sending anything new, and since when: its own, that of an

@@ -76,6 +76,8 @@ codes! {
         try "wait for an answer, then send it again";
     RestingThread "thread.resting" true "the thread rests; there is nothing to steer"
         try "an ordinary payload, which opens the next call";
+    UnpausedThread "thread.not-paused" false "the thread, or everything, is not paused; there is nothing to resume"
+        try "`systole ps` shows what is paused";
     CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled"
         try "a new thread; what is recorded can be read with `systole log`";
     ThreadLimit "thread.limit" false "no more threads may be opened, or timers set, here"

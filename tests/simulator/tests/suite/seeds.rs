@@ -86,6 +86,7 @@ const WEATHER: [&str; 87] = [
     "thread.busy",
     "thread.cancelled",
     "thread.ended",
+    "thread.not-paused",
     "thread.resting",
     "thread.unknown",
     "timer.unknown",

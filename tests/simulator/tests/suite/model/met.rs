@@ -21,6 +21,7 @@ pub(crate) const WORDS: &[&str] = &[
     "told refused thread.ended",
     "told refused thread.busy",
     "told refused thread.resting",
+    "told refused thread.not-paused",
     "asking",
     "asking once more",
     "told refused approval.mismatch",

@@ -101,6 +101,7 @@ impl Naive {
         self.told = Some(match life {
             "none" => refused("thread.unknown"),
             "ended" => refused("thread.ended"),
+            _ if !halts && !self.is_halted(thread.unwrap_or("sys")) => refused("thread.not-paused"),
             _ => {
                 match thread {
                     None => self.everything_halts = halts,
