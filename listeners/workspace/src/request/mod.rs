@@ -193,6 +193,8 @@ fn asked(name: &str, written: &Written) -> Result<AskedFor, ElementFault> {
 fn patch_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     if text.lines().any(|line| line.trim_end() == patch::BEGIN) {
         patch::edits(text)
+    } else if let Some(fault) = patch::of_git(text) {
+        Err(fault)
     } else {
         blocks::edits(text)
     }

@@ -128,6 +128,29 @@ fn anchor_of(written: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// The refusal of a diff of git or of `diff -u`, with its first file in the form that is taken.
+pub(crate) fn of_git(text: &str) -> Option<ElementFault> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_head =
+        |two: &[&str]| matches!(two, [old, new] if old.starts_with("--- ") && new.starts_with("+++ "));
+    let head = lines.windows(2).position(is_head)?;
+    let named = |line: &str, mark: &str| {
+        let path = line.get(4..).unwrap_or_default().split('\t').next().unwrap_or_default().trim_end();
+        (path != "/dev/null").then(|| path.strip_prefix(mark).unwrap_or(path).to_owned())
+    };
+    let (old, new) = (lines.get(head)?, lines.get(head + 1)?);
+    let file = match (named(old, "a/"), named(new, "b/")) {
+        (None, Some(path)) => format!("{ADD}{path} and the lines with +"),
+        (Some(path), None) => format!("{DELETE}{path}"),
+        (_, path) => format!("{UPDATE}{} and the lines from @@ on, as they are", path.unwrap_or_default()),
+    };
+    let message = format!(
+        "line {} of the patch: a diff of git is not taken; write {BEGIN}, for each file a line as {file}, and {END}",
+        head + 1
+    );
+    Some(ElementFault::new(fault::BAD_PATCH, message))
+}
+
 fn bad(at: usize, expected: &str) -> ElementFault {
     ElementFault::new(fault::BAD_PATCH, format!("line {} of the patch: expected {expected}", at + 1))
 }
@@ -153,6 +176,24 @@ mod tests {
                 .unwrap();
         let FileAction::Hunks { hunks, .. } = &numbered[0].action else { panic!("{numbered:?}") };
         assert!(hunks[0].anchors.is_empty());
+    }
+
+    #[test]
+    fn g2_a_diff_of_git_is_refused_with_the_form_that_is_taken() {
+        let head = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n";
+        for (text, words) in [
+            ("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n", "line 3 of the patch: a diff of git"),
+            (
+                "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n",
+                "*** Update File: src/a.rs and the lines from @@",
+            ),
+            ("--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+b\n", "*** Add File: new.rs"),
+            ("--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n", "*** Delete File: old.rs"),
+        ] {
+            let fault = of_git(&format!("{head}{text}")).unwrap();
+            assert!(fault.code == fault::BAD_PATCH && fault.message.contains(words), "{}", fault.message);
+        }
+        assert_eq!(of_git("a.rs\n<<<<<<< SEARCH\n--- a\n=======\n+++ b\n>>>>>>> REPLACE"), None);
     }
 
     #[test]

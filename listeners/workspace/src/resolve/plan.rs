@@ -69,6 +69,19 @@ pub(crate) fn check_path(path: &str) -> Result<(), ElementFault> {
     Ok(())
 }
 
+/// Whether the permissions of a file let anyone write it. An edit puts a new file in its place, which the operating system
+/// allows also if they do not.
+pub(crate) fn check_writable(path: &str, mode: u32) -> Result<(), ElementFault> {
+    if mode & 0o222 != 0 {
+        return Ok(());
+    }
+    let mode = mode & 0o777;
+    let message = format!(
+        "'{path}' is write-protected: its permissions are {mode:04o}; a person who wants it changed runs chmod u+w"
+    );
+    Err(ElementFault::new(fault::DENIED, message))
+}
+
 impl<'r> EditPlan<'r> {
     pub(crate) fn new(root: &'r FolderRoot, bound: WorkBound<'r>) -> EditPlan<'r> {
         EditPlan { root, bound, files: BTreeMap::new(), unfit: BTreeSet::new(), edits: Vec::new() }
@@ -97,6 +110,7 @@ impl<'r> EditPlan<'r> {
         }
         let planned = match self.root.read(&path) {
             Ok(file) => {
+                check_writable(&path, file.mode)?;
                 let same = self.files.iter().find(|(_, known)| known.identity == Some(file.identity));
                 if let Some((other, _)) = same {
                     let message = format!("'{named}' and '{other}' are one file; name it by one path");

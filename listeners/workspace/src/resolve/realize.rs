@@ -10,7 +10,7 @@ use systole_folder::{FolderRoot, PathFaultKind};
 use crate::fault::{self, ElementFault};
 use crate::hash::sha256;
 use crate::order::OrderedEdit;
-use crate::resolve::plan::check_path;
+use crate::resolve::plan::{check_path, check_writable};
 use crate::text::pieces::applied;
 
 /// A file that changes.
@@ -77,7 +77,10 @@ fn there(root: &FolderRoot, path: &str) -> Result<FileChange, ElementFault> {
         return Err(changed(path, "is reached by a link now"));
     }
     let (bytes, mode) = match root.read(path) {
-        Ok(file) => (Some(file.bytes), file.mode),
+        Ok(file) => {
+            check_writable(path, file.mode)?;
+            (Some(file.bytes), file.mode)
+        }
         Err(fault) if fault.kind == PathFaultKind::Missing => (None, NEW_FILE),
         Err(fault) => return Err(fault.into()),
     };

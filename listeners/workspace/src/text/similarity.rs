@@ -16,7 +16,32 @@ pub(crate) fn near(text: &str, wanted: &str) -> String {
     let Some(first) = best_start(&lines, &wanted) else { return String::new() };
     let from = first.saturating_sub(1);
     let count = (wanted.len() + 2).min(limits::SHOWN_LINES);
-    numbered(&lines, from, count)
+    let shown = numbered(&lines, from, count);
+    let pairs = (first + 1..).zip(lines.iter().skip(first).zip(&wanted));
+    let differs =
+        pairs.filter(|(_, (there, wanted))| there.trim() != **wanted).map(differing).next().flatten();
+    [Some(shown), differs].into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// The first difference of two lines, as code points, if a reader could miss it: such as one character in place of a
+/// letter and its accent, or a quotation mark of another form.
+fn differing((number, (there, wanted)): (usize, (&&str, &&str))) -> Option<String> {
+    let (there, wanted) = (there.trim(), *wanted);
+    let same = there.chars().zip(wanted.chars()).take_while(|(one, other)| one == other).count();
+    let points = |line: &str| {
+        let mut rest = line.chars().skip(same);
+        let first = rest.next()?;
+        let marks = rest.take_while(|c| !c.is_ascii()).take(2);
+        Some(std::iter::once(first).chain(marks).collect::<Vec<char>>())
+    };
+    let (there, wanted) = (points(there)?, points(wanted)?);
+    let codes =
+        |all: &[char]| all.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect::<Vec<_>>().join(" ");
+    let is_missed = !there.iter().chain(&wanted).all(char::is_ascii);
+    is_missed.then(|| {
+        let (there, wanted) = (codes(&there), codes(&wanted));
+        format!("Line {number} has {there} where the request has {wanted}.")
+    })
 }
 
 /// Some lines with their numbers.
@@ -66,6 +91,10 @@ mod tests {
             near(text, "fn two() {\n  other();\n}"),
             "1| fn one() {}\n2| fn two() {\n3|     greet(\"you\");\n4| }\n5| fn three() {}"
         );
+        let cafe = near("a\ncafe\u{301} one\n", "caf\u{e9} one");
+        assert_eq!(cafe.lines().last(), Some("Line 2 has U+0065 U+0301 where the request has U+00E9."));
+        let quoted = near("it\u{2019}s\n", "it's");
+        assert_eq!(quoted, "1| it\u{2019}s\nLine 1 has U+2019 where the request has U+0027.");
         assert_eq!(near("", "a"), "");
         assert_eq!(near(text, "\n\n").lines().count(), 2);
     }

@@ -132,7 +132,37 @@ fn g2_a_refusal_says_enough_for_a_better_request() {
     assert!(line.contains("1 to 5"), "{line}");
     room.refused("<c:create_file path=\"a.rs\">x</c:create_file>", "workspace.exists");
     room.refused("<c:patch>nothing</c:patch>", "workspace.bad-patch");
+    let of_git = "<c:patch>\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-fn one() {}\n+fn uno() {}\n</c:patch>";
+    let told = room.refused(of_git, "workspace.bad-patch");
+    assert!(told.contains("a diff of git is not taken; write *** Begin Patch"), "{told}");
     room.refused("<c:str_replace path=\"src/main.rs\"><c:old_str>x</c:old_str><c:new_str>x</c:new_str></c:str_replace>", "workspace.unchanged");
+}
+
+#[test]
+fn g2_a_write_protected_file_stays_as_it_is() {
+    let room = Room::new(&[("kept.txt", "a\n"), ("free.txt", "a\n")]);
+    let protect = || {
+        let only_read = std::fs::Permissions::from_mode(0o444);
+        std::fs::set_permissions(room.path("kept.txt"), only_read).unwrap();
+    };
+    protect();
+    let edit =
+        "<c:str_replace path=\"kept.txt\"><c:old_str>a</c:old_str><c:new_str>b</c:new_str></c:str_replace>";
+    for elements in [
+        edit,
+        "<c:patch>\n*** Begin Patch\n*** Delete File: kept.txt\n*** End Patch\n</c:patch>",
+        "<c:patch>\n*** Begin Patch\n*** Update File: kept.txt\n*** Move to: moved.txt\n*** End Patch\n</c:patch>",
+    ] {
+        let told = room.refused(elements, "workspace.denied");
+        assert!(told.contains("write-protected: its permissions are 0444"), "{told}");
+    }
+    // Also if a person protects it after the order was made.
+    std::fs::set_permissions(room.path("kept.txt"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    let call = room.call();
+    let order = room.ask(&call, super::room::change_set(edit));
+    protect();
+    assert_eq!(room.apply(&call, &order).outcome(), "refused");
+    assert_eq!(room.read("kept.txt"), "a\n");
 }
 
 #[test]
