@@ -152,6 +152,39 @@ fn is_flow(diagnostics: &Diagnostics, node: &Node) -> bool {
     matches!(diagnostics.text().as_bytes().get(node.span.start), Some(b'[' | b'{'))
 }
 
+/// Reports a value in brackets that begins with `>`, which begins a folded text for YAML and cannot be in brackets. The
+/// bracket is at `from`; the parser failed at `at`.
+pub(super) fn folded_in_brackets(diagnostics: &mut Diagnostics, from: usize, at: usize) -> bool {
+    let file = diagnostics.text();
+    let end = file.get(at..).and_then(|rest| rest.find('\n')).map_or(file.len(), |length| at + length);
+    let inside = file.get(from..end).unwrap_or_default();
+    let signs = [": >", "[>", ", >"].into_iter().filter_map(|sign| Some(inside.find(sign)? + sign.len() - 1));
+    let Some(start) = signs.min().map(|start| from + start) else { return false };
+    let value = file.get(start..end).unwrap_or_default();
+    let value = value.split([',', '}', ']']).next().unwrap_or_default().trim_end();
+    report_folded(diagnostics, Span { start, end: start + value.len() }, value);
+    true
+}
+
+/// Reports a condition that begins with `>` outside of brackets, so that YAML reads the lines below it as a text.
+pub(super) fn folded(diagnostics: &mut Diagnostics, entry: &Entry) -> bool {
+    let file = diagnostics.text();
+    let behind = file.get(entry.at.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let Some(at) = behind.find('>').filter(|at| matches!(behind.get(..*at).map(str::trim), Some(":"))) else {
+        return false;
+    };
+    let value = behind.get(at..).unwrap_or_default().trim_end();
+    let start = entry.at.end + at;
+    report_folded(diagnostics, Span { start, end: start + value.len() }, value);
+    true
+}
+
+fn report_folded(diagnostics: &mut Diagnostics, at: Span, value: &str) {
+    let message = "`>` begins a folded text for YAML, and not this value";
+    let fix = format!("quotes around it: '{value}'");
+    diagnostics.report(Code::ConfigSyntax, at, message, Some(&fix));
+}
+
 /// Reports a trap that made the file invalid YAML. The mistake may start at `from`; the parser failed at `at`.
 pub(super) fn in_broken(diagnostics: &mut Diagnostics, from: usize, at: usize) -> bool {
     let file = diagnostics.text();

@@ -348,6 +348,9 @@ fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, in
     if traps::in_broken(diagnostics, innermost.map_or(at, |open| open.start), at) {
         return;
     }
+    if innermost.is_some_and(|open| traps::folded_in_brackets(diagnostics, open.start, at)) {
+        return;
+    }
     if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
         let message = "this bracket is never closed, or its content is wrong";

@@ -18,9 +18,13 @@ fn is(value: &str, test: &ValueTest) -> bool {
         ValueTest::Text(texts) => texts.iter().any(|text| text == value),
         ValueTest::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
         ValueTest::Number(ranges) => ranges.iter().any(|(least, most)| {
-            let is_above =
-                least.as_deref().is_none_or(|least| compared(value, least).is_some_and(Ordering::is_ge));
-            is_above && most.as_deref().is_none_or(|most| compared(value, most).is_some_and(Ordering::is_le))
+            let fits = |end: &Option<String>, sign: char, is_beyond: fn(Ordering) -> bool| {
+                let Some(end) = end else { return true };
+                let (end, is_included) =
+                    end.strip_prefix(sign).map_or((end.as_str(), true), |end| (end, false));
+                compared(value, end).is_some_and(|order| is_beyond(order) || (is_included && order.is_eq()))
+            };
+            fits(least, '>', Ordering::is_gt) && fits(most, '<', Ordering::is_lt)
         }),
     }
 }
@@ -97,6 +101,8 @@ mod tests {
         assert!(is("9", &range(Some("9"), None)));
         assert!(!is("8.99", &range(Some("9"), None)));
         assert!(is("10", &range(Some("0"), Some("10"))));
+        assert!(!is("9", &range(Some(">9"), None)) && is("9.001", &range(Some(">9"), None)));
+        assert!(!is("10.0", &range(Some("0"), Some("<10"))) && is("9.9", &range(Some("0"), Some("<10"))));
         assert!(!is("many", &range(Some("0"), None)));
         assert!(
             is("true", &ValueTest::Flag(true))

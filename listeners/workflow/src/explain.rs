@@ -173,12 +173,23 @@ fn test(test: &ValueTest) -> String {
         ValueTest::Number(ranges) => {
             let ranges: Vec<String> = ranges
                 .iter()
-                .map(|(from, to)| match (from, to) {
-                    (Some(from), Some(to)) if from == to => from.clone(),
-                    (Some(from), Some(to)) => format!("from {from} to {to}"),
-                    (Some(from), None) => format!("{from} or more"),
-                    (None, Some(to)) => format!("{to} or less"),
+                .map(|(from, to)| match (from.as_deref(), to.as_deref()) {
+                    (Some(from), Some(to)) if from == to => from.to_owned(),
+                    (Some(from), Some(to)) if !from.starts_with('>') && !to.starts_with('<') => {
+                        format!("from {from} to {to}")
+                    }
                     (None, None) => "any number".to_owned(),
+                    (from, to) => {
+                        let least = from.map(|from| match from.strip_prefix('>') {
+                            Some(from) => format!("more than {from}"),
+                            None => format!("{from} or more"),
+                        });
+                        let most = to.map(|to| match to.strip_prefix('<') {
+                            Some(to) => format!("less than {to}"),
+                            None => format!("{to} or less"),
+                        });
+                        listed(&least.into_iter().chain(most).collect::<Vec<_>>(), "and")
+                    }
                 })
                 .collect();
             listed(&ranges, "or")
@@ -275,7 +286,7 @@ mod tests {
         };
         let number = |from: Option<&str>, to: Option<&str>| (from.map(str::to_owned), to.map(str::to_owned));
         let ranges =
-            vec![number(Some("3"), Some("3")), number(None, Some("1")), number(Some("5"), Some("7"))];
+            vec![number(Some("3"), Some("3")), number(None, Some("1")), number(Some(">5"), Some("7"))];
         let when = vec![
             Condition { path: path("judge", &["score"]), test: ValueTest::Number(ranges) },
             Condition { path: path("judge", &["done"]), test: ValueTest::Flag(true) },
@@ -309,7 +320,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper. Supervised by a person.",
+                "1 weigh: if judge/score is 3, 1 or less or more than 5 and 7 or less and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper. Supervised by a person.",
                 "2 deploy: sends <deploy> to workspace, with summary from plan/summary and its text \"go\". It fails after 90s. If it fails, it is tried up to 3 times in all.",
                 "3 gate: asks a person: Release? The answer is a note. The person sees plan. After 90m without an answer the step fails.",
                 "4 wide: for each item of pick/item, 8 at once: does these steps in parallel, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",

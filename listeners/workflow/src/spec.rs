@@ -243,8 +243,8 @@ pub enum ValueTest {
     Text(Vec<String>),
     /// True or false.
     Flag(bool),
-    /// A number within one of these ranges. Both ends belong to it; a missing one is open. A single number is a range
-    /// with equal ends. Written as XSD writes decimals.
+    /// A number within one of these ranges. An end belongs to it unless `>` or `<` is before it; a missing one is open. A
+    /// single number is a range with equal ends. Written as XSD writes decimals.
     Number(Vec<(Option<String>, Option<String>)>),
 }
 

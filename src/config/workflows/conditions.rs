@@ -4,6 +4,7 @@
 //! leads anywhere and whether a value is possible.
 
 use super::super::diagnostics::Diagnostics;
+use super::super::traps;
 use super::super::tree::{Node, Value};
 use super::super::value::{At, wrong_kind};
 use super::declaration::{Condition, Wanted};
@@ -39,6 +40,9 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
     }
     let mut found = Vec::new();
     for entry in entries {
+        if traps::folded(diagnostics, entry) {
+            continue;
+        }
         let wanted = wanted(diagnostics, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
         if !wanted.is_empty() {
             let path = At { at: entry.at, value: entry.key.clone() };
@@ -50,10 +54,17 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
 
 /// The correct form of a comparison.
 fn meant(text: &str) -> String {
-    for (sign, behind) in [(">=", ".."), ("<=", ""), ("==", ""), ("=", ""), (">", ".."), ("<", "")] {
+    let signs = [
+        (">=", "", ".."),
+        ("<=", "..", ""),
+        ("==", "", ""),
+        ("=", "", ""),
+        (">", "'>", "'"),
+        ("<", "'<", "'"),
+    ];
+    for (sign, before, behind) in signs {
         if let Some((path, value)) = text.split_once(sign) {
             let (path, value) = (path.trim(), value.trim());
-            let before = if sign.starts_with('<') { ".." } else { "" };
             return format!("{{{path}: {before}{value}{behind}}}");
         }
     }

@@ -102,7 +102,13 @@ fn is_one(
 
 /// The two ends of a written range. `None` if the text is not a range.
 fn range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
-    let (from, to) = text.split_once("..")?;
+    let one_end = match text {
+        _ if text.contains('=') => None,
+        _ if text.starts_with('>') => Some((text, "")),
+        _ if text.starts_with('<') => Some(("", text)),
+        _ => None,
+    };
+    let (from, to) = text.split_once("..").or(one_end)?;
     let end = |text| Some(text).filter(|text: &&str| !text.is_empty());
     Some((end(from), end(to)))
 }
@@ -221,9 +227,9 @@ fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Op
     None
 }
 
-fn number(
+fn number<'a>(
     diagnostics: &mut Diagnostics,
-    condition: &Condition,
+    condition: &'a Condition,
     part: &PayloadPart<'_>,
     place: &str,
 ) -> Option<ValueTest> {
@@ -235,8 +241,13 @@ fn number(
             Some(ends) => Some(ends),
             None => Some((Some(written), Some(written))),
         };
+        // An end without the sign that leaves it out.
+        let number = |end: Option<&'a str>, sign: char| end.map(|end| end.strip_prefix(sign).unwrap_or(end));
         let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
-        let Some((from, to)) = ends.filter(|(from, to)| is_number(*from) && is_number(*to)) else {
+        let bare = ends.map(|(from, to)| (number(from, '>'), number(to, '<')));
+        let (Some((first, last)), Some((from, to))) =
+            (ends, bare.filter(|(from, to)| is_number(*from) && is_number(*to)))
+        else {
             let message = format!(
                 "{place}: `{written}` is neither a number nor a range, and `{}` is a number",
                 condition.path.value
@@ -244,7 +255,9 @@ fn number(
             diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&likely(written)));
             continue;
         };
+        let is_without_end = (first, last) != (from, to);
         if from == to
+            && !is_without_end
             && let Some(fault) = part.fault(written)
         {
             let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
@@ -259,7 +272,7 @@ fn number(
         {
             let message = format!("{place}: the range runs backwards: {from} is more than {to}");
             diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&format!("{to}..{from}")));
-        } else if part.is_beyond(from, to) {
+        } else if part.is_beyond(from, to) || (is_without_end && !is_open(part, from, to)) {
             let message = format!("{place}: `{}` can never be {written}", condition.path.value);
             diagnostics.report(
                 Code::ConfigValue,
@@ -268,10 +281,15 @@ fn number(
                 Some("a range within that of the field"),
             );
         } else {
-            ranges.push((from.map(str::to_owned), to.map(str::to_owned)));
+            ranges.push((first.map(str::to_owned), last.map(str::to_owned)));
         }
     }
     (ranges.len() == condition.wanted.len()).then_some(ValueTest::Number(ranges))
+}
+
+/// Whether there is a number between two ends that are left out.
+fn is_open(part: &PayloadPart<'_>, from: Option<&str>, to: Option<&str>) -> bool {
+    from.zip(to).is_none_or(|(from, to)| part.is_less(from, to))
 }
 
 /// The correct form for `>= 9` or `1-5`.
@@ -284,8 +302,11 @@ fn likely(written: &str) -> String {
         .collect();
     match numbers.as_slice() {
         [from, to] => format!("{from}..{to}"),
-        [from] if written.starts_with('>') => format!("{from}.."),
-        [to] if written.starts_with('<') => format!("..{to}"),
-        _ => "a number, or a range as 9.. or 0..10".to_owned(),
+        [from] if written.starts_with(">=") => format!("{from}.."),
+        [to] if written.starts_with("<=") => format!("..{to}"),
+        [end] if written.starts_with(['>', '<']) => {
+            format!("'{}{end}'", written.get(..1).unwrap_or_default())
+        }
+        _ => "a number, or a range as 9.. or 0..10 or '>9'".to_owned(),
     }
 }

@@ -100,9 +100,9 @@ pub struct ValueType {
 /// A range; either side may be open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValueRange {
-    /// The smallest.
+    /// The smallest; of a number, with `>` before it, the value itself is left out.
     pub least: Option<String>,
-    /// The largest.
+    /// The largest; of a number, with `<` before it, the value itself is left out.
     pub most: Option<String>,
 }
 

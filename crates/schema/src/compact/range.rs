@@ -1,4 +1,4 @@
-//! Reads the range of a type or of a list: `1..100`, `..5`, `0..`.
+//! Reads the range of a type or of a list: `1..100`, `..5`, `0..`, and of numbers also `>50` and `>0..<100`.
 //!
 //! It does not decide what the range counts. A word comes in; its two ends go out, or the error in
 //! it.
@@ -23,10 +23,11 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
             "leave it out; for a date, say it in the words after --",
         ));
     }
-    for end in [&least, &most].into_iter().flatten() {
+    let sides = [(&least, '>'), (&most, '<')];
+    for (end, sign) in sides.into_iter().filter_map(|(end, sign)| Some((end.as_ref()?, sign))) {
         if base.counts_characters() {
             count(end, CHARACTERS)?;
-        } else if let Some(fault) = trial::fault(base, &ValueRange::default(), end.text) {
+        } else if let Some(fault) = trial::fault(base, &ValueRange::default(), number(end, sign)) {
             let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
             let fix = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
             return Err(TypeTextError::new(end, &fault.words, fix));
@@ -35,14 +36,22 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
     let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());
     let range = ValueRange { least: owned(&least), most: owned(&most) };
     if let (Some(least), Some(most)) = (&least, &most) {
+        let (from, to) = (number(least, '>'), number(most, '<'));
+        let is_below = |one: &str, other: &str| {
+            let at_least = ValueRange { least: Some(other.to_owned()), most: None };
+            trial::fault(base, &at_least, one).is_some()
+        };
         let is_backwards = if base.counts_characters() {
             count(least, CHARACTERS)? > count(most, CHARACTERS)?
         } else {
-            let from = ValueRange { least: range.least.clone(), most: None };
-            trial::fault(base, &from, most.text).is_some()
+            is_below(to, from)
         };
         if is_backwards {
-            return Err(backwards(piece, least, most));
+            return Err(backwards(piece, from, to));
+        }
+        if base.is_number() && (from, to) != (least.text, most.text) && !is_below(from, to) {
+            let words = "no number is in this range, because an end is left out of it";
+            return Err(TypeTextError::new(piece, words, &format!("{from}..{to}")));
         }
     }
     if base.counts_characters() && most.is_some_and(|most| most.text.trim_start_matches('0').is_empty()) {
@@ -67,7 +76,7 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextE
     if let (Some(least), Some(most)) = (&least, &most)
         && largest.is_some_and(|largest| fewest > largest)
     {
-        return Err(backwards(piece, least, most));
+        return Err(backwards(piece, least.text, most.text));
     }
     if largest == Some(0) {
         return Err(TypeTextError::new(piece, "with 0 items at most it would always be empty", "1..10"));
@@ -77,9 +86,20 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextE
 
 type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 
-/// The two ends as written.
+/// An end without the sign that leaves it out of the range.
+fn number<'t>(end: &Piece<'t>, sign: char) -> &'t str {
+    end.text.strip_prefix(sign).unwrap_or(end.text)
+}
+
+/// The two ends as written, each with its sign.
 fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
-    let Some((least, most)) = piece.text.split_once("..") else {
+    let is_one_end = |sign: char| piece.text.starts_with(sign) && !piece.text.contains('=');
+    let one_end = match piece.text {
+        text if is_one_end('>') => Some((text, "")),
+        text if is_one_end('<') => Some(("", text)),
+        _ => None,
+    };
+    let Some((least, most)) = piece.text.split_once("..").or(one_end) else {
         let words = format!("`{}` is used where nothing or a range is expected", piece.text);
         return Err(TypeTextError::new(piece, &words, &likely(piece.text)));
     };
@@ -93,14 +113,16 @@ fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
     Ok((least, most))
 }
 
-/// The probable meaning of `1-100`, `1:100`, `[1,100]`, `>=1` or `(255)`.
+/// The probable meaning of `1-100`, `1:100`, `[1,100]`, `>=1`, `>1` or `(255)`.
 pub(super) fn likely(written: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let mut numbers =
         written.split(|c| !is_digit(c)).map(|part| part.trim_matches('.')).filter(|p| !p.is_empty());
     match (numbers.next(), numbers.next(), numbers.next()) {
         (Some(least), Some(most), None) => format!("{least}..{most}"),
-        (Some(least), None, None) if written.starts_with('>') => format!("{least}.."),
+        (Some(least), None, None) if written.starts_with(">=") => format!("{least}.."),
+        (Some(least), None, None) if written.starts_with('>') => format!(">{least}"),
+        (Some(most), None, None) if written.starts_with('<') && !written.contains('=') => format!("<{most}"),
         (Some(most), None, None) => format!("..{most}"),
         _ => "a range as 1..100; ~ before a regex, = before a default, -- before words".to_owned(),
     }
@@ -115,11 +137,15 @@ fn count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
             let words = format!("{} is more than {most}, the largest allowed", end.text);
             Err(TypeTextError::new(end, &words, "leave this side open"))
         }
+        _ if end.text.starts_with(['>', '<']) => {
+            let words = "< and > are for the values of int and number; a count includes its ends";
+            Err(TypeTextError::new(end, words, "the next whole number, without the sign"))
+        }
         _ => Err(TypeTextError::new(end, &format!("`{}` is not a whole number", end.text), "1..100")),
     }
 }
 
-fn backwards(piece: &Piece<'_>, least: &Piece<'_>, most: &Piece<'_>) -> TypeTextError {
-    let words = format!("the range runs backwards: {} is more than {}", least.text, most.text);
-    TypeTextError::new(piece, &words, &format!("{}..{}", most.text, least.text))
+fn backwards(piece: &Piece<'_>, least: &str, most: &str) -> TypeTextError {
+    let words = format!("the range runs backwards: {least} is more than {most}");
+    TypeTextError::new(piece, &words, &format!("{most}..{least}"))
 }

@@ -139,7 +139,8 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> TypeTextError {
     let joined = all.concat();
     let end = others.last().map_or(second.at.end, |last| last.at.end);
     let whole = Piece { text: second.text, at: second.at.start..end };
-    if joined.contains("..") && joined.chars().all(|c| c.is_ascii_digit() || ".+-".contains(c)) {
+    let is_range = joined.contains("..") || joined.starts_with(['<', '>']);
+    if is_range && joined.chars().all(|c| c.is_ascii_digit() || ".+-<>".contains(c)) {
         return TypeTextError::new(&whole, "a range is written without blanks", &joined);
     }
     if second.text.contains("..") {

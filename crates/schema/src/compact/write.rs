@@ -234,8 +234,14 @@ fn facets(of: &ValueType) -> Vec<(&'static str, String)> {
         let most: Option<u32> = of.range.most.as_ref().and_then(|most| most.parse().ok());
         facets.extend(most.map(|most| ("xs:maxLength", most.to_string())));
     } else {
-        facets.extend(of.range.least.clone().map(|least| ("xs:minInclusive", least)));
-        facets.extend(of.range.most.clone().map(|most| ("xs:maxInclusive", most)));
+        let end = |end: &Option<String>, sign: char, excluded, included| {
+            end.as_ref().map(|end| match end.strip_prefix(sign) {
+                Some(end) => (excluded, end.to_owned()),
+                None => (included, end.clone()),
+            })
+        };
+        facets.extend(end(&of.range.least, '>', "xs:minExclusive", "xs:minInclusive"));
+        facets.extend(end(&of.range.most, '<', "xs:maxExclusive", "xs:maxInclusive"));
     }
     facets
 }

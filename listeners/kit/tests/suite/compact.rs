@@ -72,6 +72,41 @@ fn what_is_wrong_is_reported_with_its_place_in_the_text() {
     }
 }
 
+/// `..50` and `>50` leave no number between them.
+#[test]
+fn a13_an_end_of_a_range_of_numbers_may_be_left_out() {
+    let is = |text: &str, value: &str| {
+        let body = ElementBody::Type(read(text));
+        let payload = DeclaredPayload { name: "n".to_owned(), dangerous: false, body };
+        let model = SchemaModel::read(&xsd("urn:x", &[payload])).unwrap();
+        model.explain(format!("<n xmlns='urn:x'>{value}</n>").as_bytes()).is_none()
+    };
+    for (text, fit, unfit) in [
+        ("number >50", &["50.005", "51"][..], &["50", "50.0", "-1"][..]),
+        ("number <100", &["99.999", "-5"], &["100"]),
+        ("number >0..<100", &["0.001", "99"], &["0", "100"]),
+        ("number 0.01..<0.5", &["0.01"], &["0.5"]),
+        ("int >5 = 6", &["6"], &["5"]),
+    ] {
+        assert!(fit.iter().all(|value| is(text, value)), "{text}");
+        assert!(unfit.iter().all(|value| !is(text, value)), "{text}");
+    }
+    for (text, at, fix) in [
+        ("number > 50", 7..11, ">50"),
+        ("number >=50", 7..11, "50.."),
+        ("number>50", 0..9, "number >50"),
+        ("number >5..<5", 7..13, "5..5"),
+        ("number >5..3", 7..12, "3..5"),
+        ("number <5..9", 7..9, "two numbers, as 1..100"),
+        ("int >5 = 5", 9..10, "= 6"),
+        ("text >5", 5..7, "the next whole number, without the sign"),
+    ] {
+        let wrong = ValueType::read(text).unwrap_err();
+        assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
+    }
+    assert!(ItemList::range(">3").is_err());
+}
+
 #[test]
 fn no_text_of_a_type_breaks_the_reader() {
     let pieces = [
@@ -91,6 +126,8 @@ fn no_text_of_a_type_breaks_the_reader() {
         "~",
         "=",
         "-",
+        ">",
+        "<",
     ];
     for one in pieces {
         for two in pieces {
