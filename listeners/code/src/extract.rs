@@ -73,15 +73,21 @@ fn symbol_range(
         Some((holder, name)) => (holder.rsplit(['.', ':']).next(), name),
         None => (None, symbol),
     };
-    let is_inside = |block: &CodeBlock, holder: &str| {
-        let around = |other: &&CodeBlock| other.is_holder && other.range.has(block.range.first);
-        blocks.iter().filter(around).any(|other| other.name.as_deref() == Some(holder))
+    let holders = |block: &CodeBlock| {
+        let is_around = |other: &&CodeBlock| other.is_holder && other.range.has(block.range.first);
+        let around = blocks.iter().filter(is_around).filter(|other| other.range != block.range);
+        let names: Vec<String> =
+            around.filter_map(|other| other.name.clone()).chain(block.owner.clone()).collect();
+        names
     };
     let is_meant = |block: &&CodeBlock| {
-        block.name.as_deref() == Some(name) && holder.is_none_or(|holder| is_inside(block, holder))
+        let is_of = |holder: &str| holders(block).iter().any(|name| name == holder);
+        block.name.as_deref() == Some(name) && holder.is_none_or(is_of)
     };
-    let mut found: Vec<LineRange> = blocks.iter().filter(is_meant).map(|block| block.range).collect();
-    // A definition comes before the parts that only have its name, such as an `impl`.
+    let mut meant: Vec<&CodeBlock> = blocks.iter().filter(is_meant).collect();
+    // A definition comes before what only mentions its name, and one of its own before one inside something else.
+    meant.sort_by_key(|block| (block.is_mention, holder.is_none() && !holders(block).is_empty()));
+    let mut found: Vec<LineRange> = meant.into_iter().map(|block| block.range).collect();
     found.dedup();
     if found.is_empty() {
         // A heading of Markdown is written in part or in another case.

@@ -31,6 +31,9 @@ const SPREAD: f64 = 0.5;
 /// How much a block counts in a file of prose, data or markup: code answers what code does.
 const PLAIN: f64 = 0.8;
 
+/// How much more a block counts that defines a name of the query: more than any block by its words.
+const DEFINED: f64 = 1000.0;
+
 /// A file with matches. Its text is not kept: there may be thousands.
 struct FoundFile {
     path: String,
@@ -74,7 +77,7 @@ pub(crate) fn search(
     let count = searched.iter().flatten().count();
     let matched: Vec<FoundFile> = searched.into_iter().flatten().flatten().collect();
     let best = best(&query, &matcher, matched, count);
-    let ranked = best.and_then(|best| ranked(root, &query, &matcher, best, bound));
+    let ranked = best.and_then(|best| ranked(root, &request.query, (&query, &matcher), best, bound));
     let Some((files, blocks)) = ranked else {
         return Ok(plain(root, &request.query, &found.paths, (count, is_partial), bound));
     };
@@ -162,8 +165,8 @@ fn best(
 /// The best files and their blocks. `None` if no block fits the query.
 fn ranked(
     root: &FolderRoot,
-    query: &SearchQuery,
-    matcher: &TermMatcher,
+    written: &str,
+    (query, matcher): (&SearchQuery, &TermMatcher),
     best: BestFiles,
     bound: WorkBound<'_>,
 ) -> Option<(Vec<MatchedFile>, Vec<RankedBlock>)> {
@@ -193,11 +196,23 @@ fn ranked(
             file: at,
             range: block.block.range,
             match_line: block.match_line,
-            score: (share * score + FILE_SHARE * file.score) * kind_share(&file.path),
+            score: (share * score + FILE_SHARE * file.score) * kind_share(&file.path)
+                + if is_defined_by(written, &block.block) { DEFINED } else { 0.0 },
             is_test: block.block.is_test || files::is_test(&file.path),
         });
     }
     (!ranked.is_empty()).then_some((files, ranked))
+}
+
+/// Whether a block defines a name of the query: the name is the whole query, or a word of it that is spelled like a name,
+/// as `make_response` and `ParseDuration` are.
+fn is_defined_by(query: &str, block: &CodeBlock) -> bool {
+    let Some(name) = block.name.as_deref().filter(|_| !block.is_mention) else { return false };
+    let bare = |word: &str| word.trim_matches(['"', '\'', '`', '(', ')', '+']).to_owned();
+    let last = |word: &str| word.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
+    let is_spelled = name.contains('_') || name.chars().skip(1).any(char::is_uppercase);
+    let words: Vec<String> = query.split_whitespace().map(|word| last(&bare(word))).collect();
+    words.iter().any(|word| word == name) && (is_spelled || words.len() == 1)
 }
 
 /// How much the words of a file count, by what it is.

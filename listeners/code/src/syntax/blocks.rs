@@ -13,6 +13,10 @@ pub(crate) struct CodeBlock {
     pub(crate) range: LineRange,
     /// The name of what it defines.
     pub(crate) name: Option<String>,
+    /// The type of a method that is outside of its type, as in Go.
+    pub(crate) owner: Option<String>,
+    /// Whether it only has a name that another block defines: an `impl`, or a declaration without a body.
+    pub(crate) is_mention: bool,
     /// Whether it holds other blocks.
     pub(crate) is_holder: bool,
     /// Whether it is part of a module of tests.
@@ -67,33 +71,33 @@ fn siblings<'t>(
         let kind = node.kind();
         if is_leading(kind) {
             let (joined, apart) = split(leading.take(), own);
-            found.extend(apart.map(comments));
+            found.extend(apart.map(CodeBlock::unnamed));
             leading =
                 Some(LineRange { first: joined.map_or(own.first, |before| before.first), last: own.last });
             says_test |= kind == "attribute_item" && slice(text, node).contains("test");
             continue;
         }
         let (before, apart) = split(leading.take(), own);
-        found.extend(apart.map(comments));
+        found.extend(apart.map(CodeBlock::unnamed));
         let first = before.map_or(own.first, |before| before.first);
         let first = inside.wrapped.map_or(first, |wrapped| wrapped.first.min(first));
         let last = inside.wrapped.map_or(own.last, |wrapped| wrapped.last.max(own.last));
         let range = LineRange { first, last };
         let is_test = inside.is_test || std::mem::take(&mut says_test);
         if row.holders.contains(&kind) {
-            found.push(CodeBlock { range, name: name_of(node, text), is_holder: true, is_test });
+            found.push(CodeBlock { is_holder: true, is_test, ..block_of(node, text, range) });
             deeper.push(Inside { node, wrapped: None, is_test });
         } else if row.blocks.contains(&kind) {
-            found.push(CodeBlock { range, name: name_of(node, text), is_holder: false, is_test });
+            found.push(CodeBlock { is_test, ..block_of(node, text, range) });
         } else if row.wrappers.contains(&kind) {
             deeper.push(Inside { node, wrapped: Some(range), is_test });
         } else if row.bodies.contains(&kind) {
             deeper.push(Inside { node, wrapped: None, is_test });
         } else if is_root && node.is_named() && !row.blocks.is_empty() {
-            found.push(CodeBlock { range, name: None, is_holder: false, is_test });
+            found.push(CodeBlock { is_test, ..CodeBlock::unnamed(range) });
         }
     }
-    found.extend(leading.map(comments));
+    found.extend(leading.map(CodeBlock::unnamed));
 }
 
 /// Comments that directly precede a node, or stand apart from it.
@@ -104,9 +108,27 @@ fn split(leading: Option<LineRange>, own: LineRange) -> (Option<LineRange>, Opti
     }
 }
 
-/// Comments that belong to no block, such as the header of a file.
-fn comments(range: LineRange) -> CodeBlock {
-    CodeBlock { range, name: None, is_holder: false, is_test: false }
+impl CodeBlock {
+    /// A part without a name, such as the comments at the head of a file.
+    fn unnamed(range: LineRange) -> CodeBlock {
+        CodeBlock { range, name: None, owner: None, is_mention: false, is_holder: false, is_test: false }
+    }
+}
+
+/// The block of a node that is a whole block.
+fn block_of(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
+    // The receiver of a method of Go: `(h *Handler)`, `(s Stack[T])`.
+    let receiver =
+        node.child_by_field_name("receiver").map(|of| slice(text, of).split('[').next().unwrap_or_default());
+    let owner = receiver.and_then(|of| of.split([' ', '*', '(', ')']).rfind(|word| !word.is_empty()));
+    let kind = node.kind();
+    let is_mention = kind == "impl_item" || kind == "declaration" || kind.ends_with("signature");
+    CodeBlock {
+        name: name_of(node, text),
+        owner: owner.map(str::to_owned),
+        is_mention,
+        ..CodeBlock::unnamed(range)
+    }
 }
 
 fn is_leading(kind: &str) -> bool {
@@ -180,7 +202,7 @@ pub(crate) fn sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeBlock> 
             None if !is_empty => {
                 let name = is_heading.then(|| line.trim_start_matches('#').trim().to_owned());
                 let range = LineRange { first: lines, last: lines };
-                open = Some(CodeBlock { range, name, is_holder: false, is_test: false });
+                open = Some(CodeBlock { name, ..CodeBlock::unnamed(range) });
             }
             _ => {}
         }
@@ -205,7 +227,8 @@ pub(crate) fn enclosing(blocks: &[CodeBlock], line: usize, lines: usize) -> Code
             // The first lines of a holder say what it is.
             let name =
                 found.filter(|block| line <= block.range.first + 2).and_then(|block| block.name.clone());
-            CodeBlock { range, name, is_holder: false, is_test: found.is_some_and(|block| block.is_test) }
+            let is_test = found.is_some_and(|block| block.is_test);
+            CodeBlock { name, is_test, ..CodeBlock::unnamed(range) }
         }
     }
 }

@@ -54,6 +54,36 @@ async fn g1_a_search_finds_whole_blocks_ranked_and_says_when_only_plain_text_was
 }
 
 #[tokio::test]
+async fn g1_a_definition_comes_first_and_a_method_of_go_is_found_by_its_type() {
+    let go = "package a\n\nfunc (h *Handler[T]) Check() bool {\n\treturn true\n}\n\nfunc (o other) Check() bool {\n\treturn false\n}\n\nfunc Check() {}\n";
+    let uses =
+        "def test():\n    # make_response make_response make_response\n    make_response(make_response(1))\n";
+    let app = "class App:\n    def make_response(self):\n        return 1\n\n\ndef make_response(x):\n    return x\n";
+    let room = Room::new(&[
+        ("a.go", go),
+        ("src/make_response.py", uses),
+        ("src/app.py", app),
+        ("b.rs", "impl Lease {\n    fn end(&self) {}\n}\n\nstruct Lease {\n    until: u64,\n}\n"),
+        ("c.c", "int add(int a);\n\nint add(int a) {\n    return a;\n}\n"),
+    ]);
+    for (asked, first) in [
+        ("a.go#Handler.Check", "3"),
+        ("a.go#other.Check", "7"),
+        ("a.go#Check", "11"),
+        ("src/app.py#make_response", "6"),
+        ("src/app.py#App.make_response", "2"),
+        ("b.rs#Lease", "5"),
+        ("b.rs#Lease.end", "2"),
+        ("c.c#add", "3"),
+    ] {
+        let answer = room.ask("extract", &[("file_path", asked)]).await;
+        assert_eq!(answer.attribute("first"), first, "{asked}");
+    }
+    let places = room.search("make_response").await.places();
+    assert!(places[0].starts_with("src/app.py:"), "{places:?}");
+}
+
+#[tokio::test]
 async fn g1_extract_by_line_and_symbol_names_the_nearest() {
     let room = room();
     let whole =
