@@ -162,6 +162,14 @@ impl Diagnostics {
         FileMistakes(self.found())
     }
 
+    /// The character at a line and a column, both from 1.
+    pub(super) fn span_at(&self, (line, column): (usize, usize)) -> Span {
+        let from = self.lines.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
+        let mut rest = self.text.get(from..).unwrap_or_default().char_indices();
+        let (at, character) = rest.nth(column.saturating_sub(1)).unwrap_or_default();
+        Span { start: from + at, end: from + at + character.len_utf8() }
+    }
+
     /// A span as a place for people.
     pub(super) fn place(&self, at: Span) -> FilePlace {
         let line = self.line_of(at.start);

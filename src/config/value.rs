@@ -6,6 +6,7 @@ use systole_kit::schema::nearest;
 use super::diagnostics::Diagnostics;
 use super::key::KeyForm;
 use super::keys;
+use super::traps;
 use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -93,17 +94,30 @@ pub(super) fn fields<'n>(
     }
     let entries = map(diagnostics, node, at, path)?;
     let (mut known, mut misspelled) = (Vec::new(), Vec::new());
-    for entry in entries {
+    for (number, entry) in entries.iter().enumerate() {
         match keys::under(table).find(|(name, _)| *name == entry.key) {
             Some((_, key)) if key.built => known.push(entry),
             Some((_, key)) => {
                 let message = format!("`{}` is not built yet: {}", joined(path, &entry.key), key.meaning);
                 diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, Some("leave it out"));
             }
+            None if is_cut_off(diagnostics, node, number, table, path) => {}
             None => misspelled.extend(unknown_key(diagnostics, entry, entries, table, path)),
         }
     }
     Some(Fields { path: path.to_owned(), at, table: table.to_owned(), entries: known, misspelled })
+}
+
+/// Reports a key that is really text, cut off by a comma in braces. What is like a key of the table is a misspelled one.
+fn is_cut_off(diagnostics: &mut Diagnostics, map: &Node, number: usize, table: &str, path: &str) -> bool {
+    let Value::Map(entries) = &map.value else { return false };
+    let before = number.checked_sub(1);
+    let Some((previous, entry)) = before.and_then(|before| entries.get(before).zip(entries.get(number)))
+    else {
+        return false;
+    };
+    let is_like_a_key = nearest(&entry.key, keys::under(table).map(|(name, _)| name)).is_some();
+    !is_like_a_key && traps::cut_step(diagnostics, map, previous, entry, path)
 }
 
 /// The fix for `name:hello`, which YAML reads as one text.

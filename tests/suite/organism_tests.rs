@@ -34,7 +34,7 @@ const SETUP: &str = "replies:
 stand_ins:
   vault:
     - {fails: the door is stuck, retry: true, times: 2}
-    - {if: bob, answer: {done: {who: bob}}}
+    - {if: [bob, '3'], answer: {done: {who: bob}}}
 ";
 
 /// Runs the tests of that text on the organism.
@@ -123,7 +123,21 @@ fn h10_what_comes_otherwise_is_reported_with_its_place() {
         ("refused: payload.invalid", "4:51", "the message was taken and not refused"),
         ("held: ask", "4:48", "no <ask> waits for a person: the call has ended"),
         ("answer: answer, xpath: /answer/none", "4:65", "the expression does not hold"),
-        ("answer: answer, log: [nowhere]", "4:64", "this is not in the log"),
+        (
+            "answer: answer, log: [nowhere]",
+            "4:64",
+            "this is not in the log\n    expected  nowhere\n    came      4 lines, none like it",
+        ),
+        (
+            "answer: answer, log: [greeter asks nothing]",
+            "4:64",
+            "this is not in the log\n    expected  greeter asks nothing\n    came      of 4 lines\n              line ",
+        ),
+        (
+            "answer: answer, log: [opens call, boot]",
+            "4:76",
+            "this is in the log, but not after the text before it",
+        ),
         ("answer: none", "4:50", "an answer came"),
     ] {
         let test = format!(
@@ -212,6 +226,23 @@ tests:
     assert!(flat(&to.stdout).contains("days: 10 is more than 9") && !to.stdout.contains("no such"), "{to:?}");
     let broken = run("tests: [\n");
     assert!(broken.code == Some(3) && broken.stdout.contains("hello.test.yaml:1:8"), "{broken:?}");
+}
+
+#[test]
+fn h10_a_comma_without_quotes_is_reported_where_it_is() {
+    let step = |step: &str| format!("tests: [{{name: a, steps: [{{{step}}}]}}]\n");
+    let script =
+        format!("replies:\n  clerk:\n    - {{say: Take it, please.}}\n{}", step("send: ask, answer: answer"));
+    for (test, place, words) in [
+        (step("send: {ask: Let bob in, my friend}"), "1:52", "ends the words of `ask` before this"),
+        (step("approve: grant, note: Fine, by me"), "1:56", "ends the words of `note` before this"),
+        (script, "3:22", "a comma between braces ends the words before `please.`"),
+    ] {
+        let ran = run(&test);
+        let told = flat(&ran.stdout);
+        assert!(ran.code == Some(3) && told.contains(words), "{words}: {ran:?}");
+        assert!(told.contains(&format!("hello.test.yaml:{place}")), "{place}: {ran:?}");
+    }
 }
 
 /// Answers in the test file need no file of answers, and endless timers do not hang a test.

@@ -233,7 +233,15 @@ async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(
             Some(text) => format!("no question with \"{text}\" waits for a person"),
             None => "no question waits for a person".to_owned(),
         };
-        told_stuck(stage, place, &words, &stuck)
+        let failed = told_stuck(stage, place, &words, &stuck);
+        let asked = stage.waiting().unwrap_or_default().into_iter().find_map(|one| match one.about {
+            RequestSubject::Question { words, .. } => Some(words),
+            RequestSubject::Approval { .. } => None,
+        });
+        match (contains, asked) {
+            (Some(text), Some(asked)) => failed.expected(text.clone()).came(asked),
+            _ => failed,
+        }
     })?;
     if choice.is_none() && note.is_none() {
         return Ok(());
@@ -340,21 +348,38 @@ fn logged(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();
     let mut rest = lines.as_slice();
-    for (number, one) in wanted.iter().enumerate() {
+    for one in wanted {
         let text = on_one_line(&one.text);
         let Some(at) = rest.iter().position(|line| line.contains(&text)) else {
-            let words = match number {
-                0 => "this is not in the log",
-                _ if lines.iter().any(|line| line.contains(&text)) => {
-                    "this is in the log, but not after the text before it"
-                }
-                _ => "this is not in the log",
+            let before = lines.len() - rest.len();
+            let (words, came) = match lines.iter().position(|line| line.contains(&text)) {
+                Some(at) => ("this is in the log, but not after the text before it", vec![at, before]),
+                None => ("this is not in the log", nearest_lines(&lines, &text)),
             };
-            return Err(Failed::new(&one.place, words).expected(one.text.clone()).came(lines.join("\n")));
+            let shown = came.iter().filter_map(|at| Some(format!("line {}: {}", at + 1, lines.get(*at)?)));
+            let shown: Vec<String> = shown.collect();
+            let came = match shown.is_empty() {
+                true => format!("{} lines, none like it", lines.len()),
+                false => format!("of {} lines\n{}", lines.len(), shown.join("\n")),
+            };
+            return Err(Failed::new(&one.place, words).expected(one.text.clone()).came(came));
         };
         rest = rest.get(at..).unwrap_or_default();
     }
     Ok(())
+}
+
+/// The few lines that have most words of a text, in their order.
+fn nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
+    const NEAREST: usize = 3;
+    let words: Vec<&str> = text.split(' ').filter(|word| word.len() > 2).collect();
+    let shared = |line: &String| words.iter().filter(|word| line.contains(**word)).count();
+    let mut found: Vec<(usize, usize)> =
+        lines.iter().map(shared).enumerate().filter(|(_, n)| *n > 0).collect();
+    found.sort_by_key(|(_, shared)| std::cmp::Reverse(*shared));
+    found.truncate(NEAREST);
+    found.sort_unstable();
+    found.into_iter().map(|(at, _)| at).collect()
 }
 
 /// Why an expected event does not come, with what could cause it.

@@ -57,7 +57,7 @@ impl StandingIn {
         let mut counts = self.counts();
         let fits = |(at, answer): &(usize, &crate::config::rehearsal::StandInAnswer)| {
             counts.given.get(*at).is_some_and(|given| *given < answer.times)
-                && answer.only_if.as_ref().is_none_or(|text| request.contains(text.as_str()))
+                && answer.only_if.iter().all(|text| request.contains(text.as_str()))
         };
         let found = self.list.answers.iter().enumerate().find(fits);
         let Some((at, answer)) = found else {

@@ -10,8 +10,9 @@ use super::payload::{self, Among};
 use super::table::STAND_IN;
 use crate::config::diagnostic::FilePlace;
 use crate::config::diagnostics::Diagnostics;
+use crate::config::traps;
 use crate::config::tree::{Node, Value};
-use crate::config::value::{At, count, flag, map, text};
+use crate::config::value::{At, count, flag, map, text, texts};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -30,8 +31,8 @@ pub struct StandIn {
 pub struct StandInAnswer {
     /// Its place in the test file.
     pub place: FilePlace,
-    /// The text that the request must contain for this answer to be given.
-    pub only_if: Option<String>,
+    /// The texts that the request must contain, all of them, for this answer to be given.
+    pub only_if: Vec<String>,
     /// The payload, or the message of a failure and whether the request may be retried.
     pub says: Result<Vec<u8>, (String, bool)>,
     /// How many times it is given.
@@ -46,7 +47,7 @@ pub(super) struct Written {
 
 struct WrittenAnswer {
     place: FilePlace,
-    only_if: Option<String>,
+    only_if: Vec<String>,
     says: Result<At<payload::Written>, (String, bool)>,
     times: usize,
 }
@@ -68,16 +69,20 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
 
 fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Option<WrittenAnswer> {
     let entries = map(diagnostics, node, node.span, path)?;
-    let (mut only_if, mut says, mut fails, mut retry, mut times) = (None, None, None, false, 1);
-    for entry in entries {
+    let (mut only_if, mut says, mut fails, mut retry, mut times) = (Vec::new(), None, None, false, 1);
+    for (at, entry) in entries.iter().enumerate() {
         let path = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "if" => only_if = text(diagnostics, &entry.value, &path).map(|found| found.value),
+            "if" => only_if = one_or_several(diagnostics, &entry.value, &path),
             "answer" => says = payload::read(diagnostics, &entry.value, &path, folder),
             "fails" => fails = text(diagnostics, &entry.value, &path).map(|found| found.value),
             "retry" => retry = flag(diagnostics, &entry.value, &path).unwrap_or(false),
             "times" => times = count(diagnostics, &entry.value, &path, 1, 1_000_000).unwrap_or(1),
             other => {
+                let before = at.checked_sub(1).and_then(|before| entries.get(before));
+                if before.is_some_and(|before| traps::cut_step(diagnostics, node, before, entry, &path)) {
+                    continue;
+                }
                 let message = format!("`{path}` is not a key here");
                 let fix = nearest(other, STAND_IN.iter().copied());
                 let fix = fix.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
@@ -102,6 +107,15 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
     };
     let times = usize::try_from(times).unwrap_or(usize::MAX);
     Some(WrittenAnswer { place: diagnostics.place(node.span), only_if, says, times })
+}
+
+/// A text, or a list of texts.
+fn one_or_several(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String> {
+    let found = match &node.value {
+        Value::List(_) => texts(diagnostics, node, path).unwrap_or_default(),
+        _ => text(diagnostics, node, path).into_iter().collect(),
+    };
+    found.into_iter().map(|one| one.value).collect()
 }
 
 /// Looks up the listeners and their answers.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole_agent::model::script::Script;
+use systole_agent::model::script::{Script, ScriptError};
 use systole_agent::spec::Provider;
 
 use super::diagnostic::{FileMistakes, FilePlace};
@@ -246,6 +246,12 @@ impl Reader<'_> {
         };
         match Script::read(&text) {
             Ok(script) => Some(TestScript { file, script: Arc::new(script), is_own }),
+            // Answers in the test file itself are at the same place in it.
+            Err(ScriptError { place: Some(place), words }) if matches!(node.value, Value::Map(_)) => {
+                let message = format!("{path}: {words}");
+                diagnostics.report(Code::ConfigUnreadable, diagnostics.span_at(place), &message, Some(fix));
+                None
+            }
             Err(unusable) => {
                 let message = format!("{path}: {}: {unusable}", file.display());
                 diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));

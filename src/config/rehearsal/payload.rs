@@ -7,6 +7,7 @@ use systole_kit::schema::{SchemaModel, nearest};
 use systole_kit::{DocumentLimits, Payload, QName};
 
 use crate::config::diagnostics::Diagnostics;
+use crate::config::traps;
 use crate::config::tree::{Node, Span, Value};
 use crate::config::value::At;
 use systole_core::rules::introspection::model_of;
@@ -79,6 +80,14 @@ pub(super) fn read(
             Written::Fields(entry.key.clone(), fields)
         }
         Value::Reported => return None,
+        Value::Map(entries)
+            if entries.windows(2).any(|two| match two {
+                [before, after] => traps::cut_step(diagnostics, node, before, after, path),
+                _ => false,
+            }) =>
+        {
+            return None;
+        }
         _ => {
             diagnostics.report(
                 Code::ConfigKind,

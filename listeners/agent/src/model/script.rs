@@ -47,9 +47,11 @@ pub struct UnusedAnswer {
 
 /// The fault of a file of answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{words}")]
+#[error("{}{words}", place.map(|(line, column)| format!("line {line}, column {column}: ")).unwrap_or_default())]
 pub struct ScriptError {
-    /// The message, with line and column if they are known.
+    /// Line and column, from 1, if they are known.
+    pub place: Option<(usize, usize)>,
+    /// The message.
     pub words: String,
 }
 
@@ -58,7 +60,7 @@ pub struct ScriptError {
 struct Written {
     say: Option<String>,
     #[serde(rename = "if")]
-    only_if: Option<String>,
+    only_if: Option<Wanted>,
     times: Option<Times>,
     #[serde(default)]
     need: Vec<String>,
@@ -78,6 +80,16 @@ struct Written {
 enum Called {
     Map(BTreeMap<String, Value>),
     List(Vec<BTreeMap<String, Value>>),
+}
+
+/// The texts that must be there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "`if` is a text, or a list of texts that must all be there")]
+enum Wanted {
+    One(String),
+    All(Vec<String>),
+    /// A text of digits without quotes.
+    Number(i64),
 }
 
 /// How often a call can use an answer.
@@ -117,7 +129,8 @@ struct Reply {
     /// How often it was given, over all calls.
     given: AtomicUsize,
     parts: Vec<MessagePart>,
-    only_if: Option<String>,
+    /// All of these must be in what the model is shown.
+    only_if: Vec<String>,
     times: usize,
     need: Vec<Regex>,
     chunk: usize,
@@ -136,7 +149,7 @@ impl Script {
     pub fn read(text: &str) -> Result<Self, ScriptError> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let written: BTreeMap<String, Vec<Spanned<Written>>> =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error))?;
+            serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error, text))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
             let replies: Result<Vec<Reply>, ScriptError> = (1usize..)
@@ -145,6 +158,7 @@ impl Script {
                     let at = reply.referenced;
                     let place = [at.line(), at.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
                     reply.value.checked(place.into()).map_err(|words| ScriptError {
+                        place: None,
                         words: format!("answer {number} of {agent}: {words}"),
                     })
                 })
@@ -229,7 +243,12 @@ impl Written {
             place,
             given: AtomicUsize::new(0),
             parts,
-            only_if: self.only_if,
+            only_if: match self.only_if {
+                None => Vec::new(),
+                Some(Wanted::One(text)) => vec![text],
+                Some(Wanted::All(texts)) => texts,
+                Some(Wanted::Number(number)) => vec![number.to_string()],
+            },
             times: match self.times {
                 None => 1,
                 Some(Times::Count(count)) => count.get(),
@@ -246,14 +265,26 @@ impl Written {
     }
 }
 
-/// The parser's message, after the place.
-fn unreadable(error: &serde_saphyr::Error) -> ScriptError {
+/// The parser's message, with its place.
+fn unreadable(error: &serde_saphyr::Error, text: &str) -> ScriptError {
     let said = error.without_snippet().to_string();
-    let Some(place) = error.location() else { return ScriptError { words: said } };
-    let (line, column) = (place.line().to_string(), place.column().to_string());
-    let told = said.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&said);
-    let told = told.replace("unknown field", "unknown key");
-    ScriptError { words: format!("line {line}, column {column}: {told}") }
+    let Some(place) = error.location() else { return ScriptError { place: None, words: said } };
+    let told = said.strip_suffix(&format!(" at line {}, column {}", place.line(), place.column()));
+    let [line, column] = [place.line(), place.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let told = told.unwrap_or(&said);
+    let cut_off = cut_off(told, text.lines().nth(line.saturating_sub(1)).unwrap_or_default());
+    let words = cut_off.unwrap_or_else(|| told.replace("unknown field", "unknown key"));
+    ScriptError { place: Some((line, column)), words }
+}
+
+/// The message for an unknown key that is really text: a comma in braces has cut it off from its value.
+fn cut_off(told: &str, line: &str) -> Option<String> {
+    let key = told.split_once("unknown field `")?.1.split('`').next()?;
+    let (before, behind) = line.split_once(key)?;
+    let is_text = behind.trim_start().starts_with([',', '}']) && before.trim_end().ends_with(',');
+    is_text.then(|| {
+        format!("a comma between braces ends the words before `{key}`; write quotes around all the words, as say: 'A, B'")
+    })
 }
 
 /// A duration as in the organism file, up to a minute.

@@ -69,7 +69,7 @@ impl Used {
         let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
             return false;
         };
-        for (times, reply) in self.times.iter_mut().zip(list).take(at).filter(|(_, r)| r.only_if.is_none()) {
+        for (times, reply) in self.times.iter_mut().zip(list).take(at).filter(|(_, r)| r.only_if.is_empty()) {
             *times = reply.times;
         }
         self.take(at);
@@ -78,7 +78,7 @@ impl Used {
 
     /// Counts the next answer without a condition, if it is of that kind.
     fn first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
-        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.only_if.is_none();
+        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.only_if.is_empty();
         if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
             self.take(at);
         }
@@ -90,7 +90,7 @@ impl Used {
 
     /// The first remaining answer whose condition holds.
     pub(super) fn next(&self, list: &[Reply], shown: &str) -> Option<usize> {
-        let holds = |reply: &Reply| reply.only_if.as_ref().is_none_or(|text| shown.contains(text.as_str()));
+        let holds = |reply: &Reply| reply.only_if.iter().all(|text| shown.contains(text.as_str()));
         list.iter().enumerate().find(|(at, reply)| self.is_left(*at, reply) && holds(reply)).map(|(at, _)| at)
     }
 
@@ -171,6 +171,14 @@ mod tests {
         assert_eq!(next(&list, &said(&[]), "sun"), Some(1));
         assert_eq!(next(&list, &said(&["walk"]), "rain"), Some(0));
         assert_eq!(next(&list, &said(&["walk", "umbrella"]), "rain"), Some(2));
+    }
+
+    #[test]
+    fn a_condition_may_be_a_list_of_which_all_must_be_there() {
+        let list = list("  - {if: [rain, wind], say: stay}\n  - say: walk\n");
+        for (shown, wanted) in [("rain", 1), ("wind", 1), ("wind and rain", 0), ("", 1)] {
+            assert_eq!(next(&list, &said(&[]), shown), Some(wanted), "{shown}");
+        }
     }
 
     #[test]
