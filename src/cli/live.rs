@@ -149,6 +149,36 @@ fn what(record: &ApiRecord) -> Option<What> {
     }
 }
 
+/// Whether a record begins a step of the work, stops it, or is a reason why it does not go on. What a step says inside,
+/// and how it ends, is in the log.
+pub(super) fn is_step(record: &ApiRecord) -> bool {
+    let code = RecordCode::parse(record.code.as_deref().unwrap_or_default());
+    match (RecordKind::parse(&record.kind), code) {
+        (Some(RecordKind::Message), Some(RecordCode::Role(role))) => matches!(
+            role,
+            MessageRole::Call
+                | MessageRole::Begin
+                | MessageRole::ToAll
+                | MessageRole::ToFirst
+                | MessageRole::Tell
+        ),
+        (Some(RecordKind::Outcome), Some(RecordCode::Handled | RecordCode::DeadLetter)) => false,
+        // A first attempt follows the record that begins the step.
+        (Some(RecordKind::Attempt), _) => {
+            core_payload::read_attempt(record.body.as_bytes()).is_some_and(|attempt| attempt.number > 1)
+        }
+        (Some(kind), _) => matches!(
+            kind,
+            RecordKind::Refusal
+                | RecordKind::Outcome
+                | RecordKind::Approval
+                | RecordKind::Steer
+                | RecordKind::Terminal
+        ),
+        (None, _) => false,
+    }
+}
+
 /// A request for a person, and a person's decision. `sys` counts requests only for the log.
 fn approval(record: &ApiRecord, to: &str) -> Option<What> {
     let body = record.body.as_bytes();
@@ -290,6 +320,29 @@ mod tests {
         let lines = live(true, true).lines(&record("message", "final", "1", &hostile), COLUMNS).concat();
         assert!(lines.contains("\\u{202e}olleh \\u{85}"), "{lines}");
         assert!(lines.contains("\u{1b}[32m") && lines.ends_with("\u{1b}[0m"), "{lines}");
+    }
+
+    #[test]
+    fn a_step_is_one_record_and_what_stops_it_another() {
+        for (kind, code, is_one) in [
+            ("message", "request", false),
+            ("message", "call", true),
+            ("message", "begin", true),
+            ("message", "note", false),
+            ("message", "answer", false),
+            ("message", "final", false),
+            ("message", "spawn", false),
+            ("journal", "model-started", false),
+            ("timer", "set", false),
+            ("outcome", "handled", false),
+            ("outcome", "dead-letter", false),
+            ("attempt", "", false),
+            ("outcome", "listener.failed", true),
+            ("refusal", "payload.invalid", true),
+            ("approval", "requested", true),
+        ] {
+            assert_eq!(is_step(&record(kind, code, "1/1.0", SAID)), is_one, "{kind}/{code}");
+        }
     }
 
     #[test]

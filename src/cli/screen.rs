@@ -43,6 +43,14 @@ pub(super) fn lay_out(json: bool, utc: bool) {
     });
 }
 
+/// JSON in which nothing ends a line, for any reader. JSON escapes control characters itself; these three end a line
+/// for some readers too, and can only be inside texts.
+fn one_line(json: String) -> String {
+    [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")]
+        .into_iter()
+        .fold(json, |json, (end, escaped)| if json.contains(end) { json.replace(end, escaped) } else { json })
+}
+
 /// Columns of a line: the value of `COLUMNS`, else the terminal's. Elsewhere lines are whole.
 fn columns_of(out: impl AsFd + io::IsTerminal) -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -142,9 +150,8 @@ impl Screen {
 
     /// A value as a line of JSON.
     pub(super) fn value(self, value: &impl Serialize) {
-        // JSON escapes control characters itself, and programs want the rest as it is.
-        if let Ok(line) = serde_json::to_vec(value) {
-            self.raw(&line);
+        if let Ok(line) = serde_json::to_string(value) {
+            self.raw(one_line(line).as_bytes());
         }
     }
 

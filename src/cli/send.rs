@@ -14,7 +14,7 @@ use super::awaited::{Work, may_halt};
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::hindered;
-use super::live::Live;
+use super::live::{Live, is_step};
 use super::made;
 use super::place::Place;
 use super::refused;
@@ -257,7 +257,10 @@ impl<'a> Waiter<'a> {
     fn take(&mut self, record: &ApiRecord) -> Option<CommandExit> {
         self.tail.note();
         let Some(ending) = ending(self.receipt, record) else {
-            if !self.screen.json && (!self.spoken || self.tail.is_inside(self.receipt, record)) {
+            // A reader of a pipe gets a line for each step; a person who watches sees every record.
+            let is_shown = self.screen.for_talk().terminal || is_step(record);
+            let is_wanted = !self.spoken || self.tail.is_inside(self.receipt, record);
+            if !self.screen.json && is_shown && is_wanted {
                 self.tail.clear();
                 self.live.mention(record);
             }
