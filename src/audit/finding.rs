@@ -1,4 +1,4 @@
-//! Finds a thread from user input: a whole id, the beginning of an id, or `@last`.
+//! Finds a thread from user input: a whole id, the beginning of an id, `@last`, or a child thread of it, as `@last.step`.
 //!
 //! It never guesses: it refuses ambiguous input and names the candidates. The user's text comes in;
 //! an id from the log goes out.
@@ -55,6 +55,11 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     }
     if typed == "@last" {
         return last(reader)?.ok_or(NotFound::Empty);
+    }
+    if let Some(below) = typed.strip_prefix("@last").filter(|below| below.starts_with('.')) {
+        let root = last(reader)?.ok_or(NotFound::Empty)?;
+        let found = beginning(reader, &format!("{}{below}", root.as_str()))?;
+        return found.ok_or_else(|| NotFound::None(typed.chars().take(80).collect()));
     }
     if let Some(found) = beginning(reader, typed)? {
         return Ok(found);

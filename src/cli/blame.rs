@@ -1,28 +1,31 @@
-//! `systole blame`: who wrote a line of a file in a workspace. It reads the file and the log, and writes nothing.
+//! `systole blame`: who wrote a line of a file in a workspace, or each of its lines. It reads the file and the log, and writes nothing.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::blame::{BlameRequest, blame, text_at};
+use super::screen::Screen;
+use crate::audit::blame::{BlameRequest, blame, blame_file, text_at};
 use crate::edges::system::told;
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
 
-/// Which line.
+/// Which line, or which file.
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
   systole blame project/sums.py:3
+  systole blame project/sums.py
   systole blame project/sums.py:3 --at 120"#)]
 pub(super) struct BlameLine {
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
     past: PastPosition,
-    /// FILE:LINE, a path from here, and a line from 1
+    /// FILE:LINE, a path from here, and a line from 1; FILE alone lists all its lines
     #[arg(value_name = "FILE:LINE")]
     spot: String,
 }
@@ -39,12 +42,11 @@ impl BlameLine {
             screen.say(format!("  try: {fix}"));
             exit
         };
-        let parts =
-            self.spot.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
-        let Some((file, line)) = parts.filter(|(file, line)| !file.is_empty() && *line > 0) else {
+        let (file, line) = parted(&self.spot);
+        if file.is_empty() || line == Some(0) {
             let words = format!("{} names no line", self.spot);
             return Err(usage(words, "FILE:LINE, as project/sums.py:3"));
-        };
+        }
         if !std::fs::metadata(file).map_or(true, |found| found.is_file()) {
             return Err(usage(format!("{file} is no file"), "a file of a workspace, and a line"));
         }
@@ -79,6 +81,11 @@ impl BlameLine {
                 text = then;
             }
         }
+        let Some(line) = line else {
+            let found = blame_file(&*looking.view, (&workspace, &path), (&text, hash));
+            let found = found.map_err(|fault| looking.fault(&fault))?;
+            return Ok(print(screen, || found.as_json(), || found.lines(looking.now)));
+        };
         let Some(words) = text.lines().nth(line - 1) else {
             let count = text.lines().count();
             let then = looking.at.map(|at| format!(" at position {}", at.0)).unwrap_or_default();
@@ -87,13 +94,23 @@ impl BlameLine {
         };
         let asked = BlameRequest { workspace: &workspace, path: &path, line, text: words, hash };
         let found = blame(&*looking.view, &asked).map_err(|fault| looking.fault(&fault))?;
-        if screen.json {
-            screen.value(&found.as_json());
-        } else {
-            found.lines(looking.now).iter().for_each(|line| screen.drawn(line));
-        }
-        Ok(CommandExit::Done)
+        Ok(print(screen, || found.as_json(), || found.lines(looking.now)))
     }
+}
+
+/// The file and the line of `FILE:LINE`, or a file alone.
+fn parted(spot: &str) -> (&str, Option<usize>) {
+    let parts = spot.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
+    parts.map_or((spot, None), |(file, line)| (file, Some(line)))
+}
+
+fn print(screen: Screen, json: impl Fn() -> Value, lines: impl Fn() -> Vec<String>) -> CommandExit {
+    if screen.json {
+        screen.value(&json());
+    } else {
+        lines().iter().for_each(|line| screen.drawn(line));
+    }
+    CommandExit::Done
 }
 
 /// The folder of a workspace.

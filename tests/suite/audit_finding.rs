@@ -63,6 +63,11 @@ fn the_last_one_is_a_root_also_when_a_child_came_later() {
     let log = log_with(&["sess-2f0c9a2b77d1", "sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1.late"]);
     assert_eq!(find(&log, "@last"), Ok(id("sess-1f0c9a2b77d1")));
     assert_eq!(find(&log_with(&["sys"]), "@last"), Err(NotFound::Empty));
+    let log = log_with(&["sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.heat", "sess-1f0c9a2b77d1.heat.a"]);
+    assert_eq!(find(&log, "@last.heat"), Ok(id("sess-1f0c9a2b77d1.heat")));
+    assert_eq!(find(&log, "@last.h"), Ok(id("sess-1f0c9a2b77d1.heat")));
+    assert_eq!(find(&log, "@last.cold"), Err(NotFound::None("@last.cold".to_owned())));
+    assert_eq!(find(&log_with(&["sys"]), "@last.heat"), Err(NotFound::Empty));
 }
 
 #[test]

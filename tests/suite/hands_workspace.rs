@@ -250,8 +250,20 @@ fn g8_blame_names_the_change_the_sender_and_the_gap() {
     assert!(blame("4").stdout.contains("written"));
     let gap = blame("3");
     assert!(gap.stdout.contains("changed outside") && gap.stdout.contains("before change"), "{gap:?}");
+    // Without a line, every line of the file with its origin.
+    let whole = systole(folder.path(), &["blame", "work/a.txt"]);
+    let lines: Vec<&str> = whole.stdout.lines().collect();
+    assert!(whole.code == Some(0) && lines.len() == 4, "{whole:?}");
+    assert!(lines[2].starts_with("changed outside") && lines[2].ends_with("  3  2"), "{whole:?}");
+    let told = systole(folder.path(), &["blame", "work/a.txt", "--json"]).json_lines().remove(0);
+    let of = |line: &str, key: &str| blame_json(&folder, line)["change"][key].clone();
+    assert_eq!(
+        (&told["lines"][3]["change"], &told["lines"][3]["record"]),
+        (&of("4", "change"), &of("4", "record"))
+    );
+    assert_eq!((&told["lines"][2]["origin"], &told["path"]), (&"outside".into(), &"a.txt".into()), "{told}");
     for (spot, says) in [
-        ("work/a.txt", "names no line"),
+        ("work/a.txt:0", "names no line"),
         ("work/a.txt:99", "has 4 lines"),
         ("work/none:1", "cannot be read"),
         ("secret.txt:1", "is in no workspace"),
@@ -259,6 +271,11 @@ fn g8_blame_names_the_change_the_sender_and_the_gap() {
         let ran = systole(folder.path(), &["blame", spot]);
         assert!(ran.code == Some(2) && ran.stderr.contains(says), "{spot}: {ran:?}");
     }
+}
+
+fn blame_json(folder: &tempfile::TempDir, line: &str) -> serde_json::Value {
+    let spot = format!("work/a.txt:{line}");
+    systole(folder.path(), &["blame", &spot, "--json"]).json_lines().remove(0)
 }
 
 #[test]

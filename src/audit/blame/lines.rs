@@ -51,15 +51,15 @@ pub(crate) enum LineOrigin {
     OutsideAfter,
 }
 
-/// The origins of the first lines; all others have that of the rest.
-struct Lines {
+/// The origins of the lines of a file: of the first ones; all others have that of the rest.
+pub(crate) struct LineOrigins {
     known: Vec<LineOrigin>,
     rest: LineOrigin,
 }
 
-impl Lines {
-    fn all(rest: LineOrigin) -> Lines {
-        Lines { known: Vec::new(), rest }
+impl LineOrigins {
+    fn all(rest: LineOrigin) -> LineOrigins {
+        LineOrigins { known: Vec::new(), rest }
     }
 
     fn replace(&mut self, piece: &LinePiece, by: LineOrigin) {
@@ -71,7 +71,8 @@ impl Lines {
         self.known.splice(start..end, std::iter::repeat_n(by, piece.now));
     }
 
-    fn of(&self, line: usize) -> LineOrigin {
+    /// The origin of a line, counted from 1.
+    pub(crate) fn of(&self, line: usize) -> LineOrigin {
         self.known.get(line.saturating_sub(1)).copied().unwrap_or(self.rest)
     }
 }
@@ -79,19 +80,19 @@ impl Lines {
 /// The most lines that an edit may name: no file that is edited has more.
 const LINES: usize = 2_000_000;
 
-/// The origin of a line, counted from 1, of a file that has this hash now.
-pub(crate) fn origin(edits: &[FileEdit], now: Option<Digest>, line: usize) -> LineOrigin {
-    let mut lines = Lines::all(LineOrigin::Before);
+/// The origins of the lines of a file that has this hash now.
+pub(crate) fn origins(edits: &[FileEdit], now: Option<Digest>) -> LineOrigins {
+    let mut lines = LineOrigins::all(LineOrigin::Before);
     let mut last: Option<Option<Digest>> = None;
     for (number, edit) in edits.iter().enumerate() {
         if last.is_some_and(|last| last != edit.before) {
-            lines = Lines::all(LineOrigin::OutsideBefore(number));
+            lines = LineOrigins::all(LineOrigin::OutsideBefore(number));
         }
         last = Some(edit.after);
         match &edit.pieces {
             // Everything in a new file is new, and a command may have written any line.
-            _ if edit.before.is_none() => lines = Lines::all(LineOrigin::Edit(number)),
-            None => lines = Lines::all(LineOrigin::Edit(number)),
+            _ if edit.before.is_none() => lines = LineOrigins::all(LineOrigin::Edit(number)),
+            None => lines = LineOrigins::all(LineOrigin::Edit(number)),
             Some(pieces) => {
                 // From the end, so that the places of the others stay.
                 let mut pieces: Vec<&LinePiece> = pieces.iter().filter(|piece| is_possible(piece)).collect();
@@ -101,8 +102,8 @@ pub(crate) fn origin(edits: &[FileEdit], now: Option<Digest>, line: usize) -> Li
         }
     }
     match last {
-        Some(last) if last != now => LineOrigin::OutsideAfter,
-        _ => lines.of(line),
+        Some(last) if last != now => LineOrigins::all(LineOrigin::OutsideAfter),
+        _ => lines,
     }
 }
 
@@ -143,8 +144,9 @@ mod tests {
         FileEdit { before: hash(before), after: hash(after), pieces: Some(pieces.collect()) }
     }
 
-    fn origins(edits: &[FileEdit], now: &str, lines: usize) -> Vec<LineOrigin> {
-        (1..=lines).map(|line| origin(edits, Some(Digest::of(now.as_bytes())), line)).collect()
+    fn first(edits: &[FileEdit], now: &str, lines: usize) -> Vec<LineOrigin> {
+        let all = origins(edits, Some(Digest::of(now.as_bytes())));
+        (1..=lines).map(|line| all.of(line)).collect()
     }
 
     #[test]
@@ -156,20 +158,20 @@ mod tests {
             edit("b", "c", &[(1, 0, 1)]),
             edit("c", "d", &[(2, 1, 0)]),
         ];
-        assert_eq!(origins(&edits[..1], "b", 6), [Before, Edit(0), Edit(0), Before, Before, Edit(0)]);
-        assert_eq!(origins(&edits[..2], "c", 4), [Edit(1), Before, Edit(0), Edit(0)]);
-        assert_eq!(origins(&edits, "d", 4), [Edit(1), Edit(0), Edit(0), Before]);
+        assert_eq!(first(&edits[..1], "b", 6), [Before, Edit(0), Edit(0), Before, Before, Edit(0)]);
+        assert_eq!(first(&edits[..2], "c", 4), [Edit(1), Before, Edit(0), Edit(0)]);
+        assert_eq!(first(&edits, "d", 4), [Edit(1), Edit(0), Edit(0), Before]);
     }
 
     #[test]
     fn g8_what_happened_outside_is_a_gap() {
         use LineOrigin::{Edit, OutsideAfter, OutsideBefore};
         let edits = [edit("", "b", &[(1, 0, 3)]), edit("x", "c", &[(2, 1, 1)])];
-        assert_eq!(origins(&edits[..1], "b", 2), [Edit(0), Edit(0)]);
-        assert_eq!(origins(&edits, "c", 3), [OutsideBefore(1), Edit(1), OutsideBefore(1)]);
-        assert_eq!(origins(&edits, "other", 2), [OutsideAfter, OutsideAfter]);
+        assert_eq!(first(&edits[..1], "b", 2), [Edit(0), Edit(0)]);
+        assert_eq!(first(&edits, "c", 3), [OutsideBefore(1), Edit(1), OutsideBefore(1)]);
+        assert_eq!(first(&edits, "other", 2), [OutsideAfter, OutsideAfter]);
         let command = FileEdit { pieces: None, ..edit("c", "d", &[]) };
-        assert_eq!(origins(&[edits[1].clone(), command], "d", 1), [Edit(1)]);
+        assert_eq!(first(&[edits[1].clone(), command], "d", 1), [Edit(1)]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod changes;
 mod lines;
+mod whole_file;
 
 use serde_json::{Value, json};
 use systole_core::types::ids::{Digest, Name, ThreadId};
@@ -15,7 +16,8 @@ use super::columns::plain;
 use super::layout;
 use super::prompts::{self, JournaledCall};
 use changes::{ChangeSet, changes};
-use lines::{FileEdit, LineOrigin, origin, undone};
+use lines::{FileEdit, LineOrigin, origins, undone};
+pub use whole_file::{BlamedFile, blame_file};
 
 /// Records per read.
 const PAGE: usize = 256;
@@ -127,7 +129,7 @@ pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, 
         let by_command = edit.pieces.is_none();
         Ok(Some(Box::new(WrittenBy { change: (*set).clone(), by_command, asked })))
     };
-    let origin = match origin(&edits, Some(asked.hash), asked.line) {
+    let origin = match origins(&edits, Some(asked.hash)).of(asked.line) {
         LineOrigin::Before => BlamedOrigin::Before,
         LineOrigin::Edit(number) => written(number)?.map_or(BlamedOrigin::Before, BlamedOrigin::Written),
         LineOrigin::OutsideBefore(number) => BlamedOrigin::Outside {
