@@ -43,7 +43,7 @@ impl Check {
             screen.drawn(ORGANISM_JSON_SCHEMA.trim_end());
             return CommandExit::Done;
         }
-        match self.place.load() {
+        match self.place.load().and_then(OrganismFile::with_log_folder) {
             Err(refused) => {
                 tell(screen, &refused.0);
                 CommandExit::Configuration

@@ -18,6 +18,7 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{TextTone, paint};
+use crate::config::OrganismFile;
 
 /// What is examined.
 #[derive(Args, Debug)]
@@ -102,7 +103,7 @@ impl Doctor {
         let screen = self.place.screen();
         let mut found = machine::examine();
         found.extend(sandbox::examine());
-        let loaded = self.place.load();
+        let loaded = self.place.load().and_then(OrganismFile::with_log_folder);
         found.extend(store::organism(&loaded));
         let of_file = loaded.as_ref().ok().map(|file| file.log.clone());
         found.extend(loaded.iter().flat_map(before::examine));

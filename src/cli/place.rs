@@ -152,7 +152,7 @@ impl Place {
     pub(super) fn load(&self) -> Result<OrganismFile, FileMistakes> {
         let mut organism = config::load_set(self.file(), &self.settings)?;
         if let Some(log) = &self.log {
-            organism.log = log.clone();
+            (organism.log, organism.no_log_folder) = (log.clone(), None);
         }
         Ok(organism)
     }

@@ -19,7 +19,7 @@ use super::here;
 use super::hindered;
 use super::hosting::{Part, Role};
 use super::live::{self, Live};
-use super::place::{Place, quoted};
+use super::place::{Place, quoted, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::audit::orphans::Orphan;
@@ -125,7 +125,9 @@ impl Run {
         signals: &mut Signals,
         was_here: bool,
     ) -> Result<Left, CommandExit> {
-        let file = self.part.of(screen, self.place.organism(screen)?)?;
+        let file =
+            self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
+        let file = self.part.of(screen, file)?;
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.
             let check = self.place.command("check");

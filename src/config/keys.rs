@@ -22,7 +22,7 @@ const DAY: (&str, u64) = ("1d", 86_400_000);
 const ATTEMPT: KeyForm = KeyForm::Duration(MeasureBounds { least: ("1ms", 1), most: DAY });
 /// A wait within one message.
 const WAIT: KeyForm = KeyForm::Duration(MeasureBounds { least: SECOND, most: DAY });
-/// A wait within a run of a workflow.
+/// A wait for a person, or within a run of a workflow.
 const LONG_WAIT: KeyForm = KeyForm::Duration(MeasureBounds { least: SECOND, most: ("365d", 31_536_000_000) });
 /// Tokens of one model request.
 const REQUEST_TOKENS: KeyForm =
@@ -167,9 +167,9 @@ pub const KEYS: &[ConfigKey] = &[
     ).of(KeyForm::Words(&["dangerous", "always"])),
     key(
         "listeners.NAME.approval.expires",
-        "1h",
-        "how long to wait for a person, 1s to 1d; also when `on_unknown` asks one",
-    ).of(WAIT),
+        "7d",
+        "how long to wait for a person, 1s to 365d; also when `on_unknown` asks one",
+    ).of(LONG_WAIT),
     key(
         "listeners.NAME.approval.tell",
         "[]",
@@ -288,7 +288,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.on_unknown", "ask", "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person").of(KeyForm::Words(&["retry", "fail", "ask"])),
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(KeyForm::Words(&["dangerous", "always"])),
-    key("agents.NAME.approval.expires", "1h", "how long to wait for a person, 1s to 1d; also when `on_unknown` asks one").of(WAIT),
+    key("agents.NAME.approval.expires", "7d", "how long to wait for a person, 1s to 365d; also when `on_unknown` asks one").of(LONG_WAIT),
     key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
     key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),

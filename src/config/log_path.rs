@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use super::declared::Declared;
+use super::diagnostic::Diagnostic;
 use super::diagnostics::{Diagnostics, about_file};
 use super::schemas::Collected;
 use systole_core::types::codes::Code;
@@ -32,6 +33,21 @@ pub(super) fn check(
             diagnostics.tell_at(0, message);
         }
     }
+}
+
+/// The mistake if the folder that the file names for the log is missing. Only what opens the log needs the folder, and a log
+/// named on the command line replaces this one, so it is no mistake for every command.
+pub(super) fn missing_folder(
+    diagnostics: &Diagnostics,
+    declared: &Declared,
+    directory: &Path,
+) -> Option<Diagnostic> {
+    let (log, at) = (declared.log.as_str(), declared.log_at?);
+    let path = directory.join(log);
+    let folder = path.parent().filter(|folder| !folder.is_dir())?;
+    let message = format!("log.path: the folder of `{log}` is missing");
+    let fix = format!("mkdir -p {}, or another path", folder.display());
+    Some(Diagnostic::new(Code::ConfigValue, diagnostics.place(at), &message, Some(&fix)))
 }
 
 /// The obstacle as text, with a path that would work.

@@ -135,6 +135,18 @@ pub struct OrganismFile {
     pub proof: Option<ProofSettings>,
     /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
+    /// The mistake if the folder of the log is missing.
+    pub no_log_folder: Option<Diagnostic>,
+}
+
+impl OrganismFile {
+    /// The same, for a command that needs the log or checks the whole file.
+    pub fn with_log_folder(mut self) -> Result<OrganismFile, FileMistakes> {
+        match self.no_log_folder.take() {
+            Some(mistake) => Err(FileMistakes(vec![mistake])),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Reads and checks an organism's file and the schemas it names.
@@ -223,7 +235,10 @@ pub fn read_stored(source: &[u8], directory: &Path) -> Result<OrganismFile, File
         lies: None,
         has_scripts: true,
     };
-    check(page, &stored, directory, Given::Any, stored.era)
+    let mut whole = check(page, &stored, directory, Given::Any, stored.era)?;
+    // Records name it by this hash, also if an older version wrote it.
+    (whole.composition.hash, whole.composition.source) = (Digest::of(source), source.into());
+    Ok(whole)
 }
 
 fn stored_badly(why: &str) -> FileMistakes {
@@ -274,6 +289,9 @@ fn check(
     let Some(mut declared) = declared::read(&mut diagnostics, &root) else {
         return Err(diagnostics.refused());
     };
+    for party in &mut declared.parties {
+        party.approval.expires_ms.get_or_insert(era.approval_ms);
+    }
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
@@ -296,6 +314,7 @@ fn check(
     let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };
+    let no_log_folder = lies.and_then(|_| log_path::missing_folder(&diagnostics, &declared, directory));
     let warnings = meaning::warnings(&diagnostics, &declared, &composed, thinking.warnings);
     let source = source::write(&text, settings, &[&composed.collected.schemas, &prompts]);
     let composition = Composition {
@@ -332,6 +351,7 @@ fn check(
         tokens: composed.tokens,
         proof,
         warnings,
+        no_log_folder,
     })
 }
 

@@ -1,11 +1,11 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v2") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v3") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! If there are settings from the command line, the first field is `systole configuration v2 with settings`, and the
+//! If there are settings from the command line, the first field is `systole configuration v3 with settings`, and the
 //! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
@@ -15,8 +15,9 @@
 //! file has a name that ends in a slash. The source never contains the path of a folder, the text of a program, a
 //! script's answers or the JSON Schema of an output.
 //!
-//! The number in the first field selects the defaults for keys that the file leaves out. `v1` is read but no longer
-//! written; under it, a message from outside had no budgets.
+//! The number in the first field selects the defaults for keys that the file leaves out. `v1` and `v2` are read but no
+//! longer written: under both a request for approval expires after an hour, and under `v1` a message from outside has
+//! no budgets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,12 +25,18 @@ use std::sync::Arc;
 use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
-use systole_core::types::composition::Schema;
+use systole_core::types::composition::{ApprovalRule, Schema};
 use systole_core::types::fields::{FieldReader, field};
 
-const FORMAT: &[u8] = b"systole configuration v2";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
-const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
+const FORMAT: &[u8] = b"systole configuration v3";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v3 with settings";
+/// Formats that are only read, each with whether settings follow the file, and its defaults.
+const EARLIER: [(&[u8], bool, Era); 3] = [
+    (b"systole configuration v2", false, Era { has_budgets: true, approval_ms: HOUR_MS }),
+    (b"systole configuration v2 with settings", true, Era { has_budgets: true, approval_ms: HOUR_MS }),
+    (b"systole configuration v1", false, Era { has_budgets: false, approval_ms: HOUR_MS }),
+];
+const HOUR_MS: u64 = 3_600_000;
 
 /// Name prefix of files with prompt text, so that none is taken for a schema.
 pub(super) const PROMPTS: &str = "prompt:";
@@ -39,11 +46,13 @@ pub(super) const PROMPTS: &str = "prompt:";
 pub(super) struct Era {
     /// Whether a message from outside has budgets.
     pub(super) has_budgets: bool,
+    /// How long a payload waits for its approval.
+    pub(super) approval_ms: u64,
 }
 
 impl Era {
     /// The defaults of this version.
-    pub(super) const NOW: Era = Era { has_budgets: true };
+    pub(super) const NOW: Era = Era { has_budgets: true, approval_ms: ApprovalRule::EXPIRES_MS };
 }
 
 /// Writes a source.
@@ -75,11 +84,11 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut fields = FieldReader::new(source);
     let mut next = |what: &str| fields.take().map_err(|_| format!("{what} is missing or cut off"));
     let format = next("the format")?;
-    let has_settings = format == FORMAT_WITH_SETTINGS;
-    if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
+    let now = [(FORMAT, false, Era::NOW), (FORMAT_WITH_SETTINGS, true, Era::NOW)];
+    let known = now.into_iter().chain(EARLIER).find(|(known, ..)| *known == format);
+    let Some((_, has_settings, era)) = known else {
         return Err("it is not a stored configuration in a format this version reads".to_owned());
-    }
-    let era = Era { has_budgets: format != FORMAT_WITHOUT_BUDGETS };
+    };
     let file = std::str::from_utf8(next("the organism's file")?)
         .map_err(|_| "the organism's file is not UTF-8")?
         .into();

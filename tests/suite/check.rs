@@ -295,6 +295,10 @@ fn a_log_that_cannot_be_one_is_refused_with_its_place() {
     refused("organism.yaml", &["log.path: `organism.yaml` is the organism's file itself"]);
     refused("link.db", &["is the organism's file itself"]);
     refused("logs/../search.xsd", &["is the schema search.xsd"]);
+    refused("none/new.db", &["log.path: the folder of `none/new.db` is missing", "try: mkdir -p "]);
+    for needs_none in [&["check", "--log", "new.db"][..], &["graph"]] {
+        assert_eq!(systole(root, needs_none).code, Some(0), "{needs_none:?}");
+    }
     // If the file names no log, the default path is the obstacle.
     fs::write(root.join("organism.yaml"), text).unwrap();
     assert_eq!(systole(root, &["check"]).code, Some(0));

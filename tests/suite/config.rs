@@ -115,7 +115,7 @@ fn every_key_says_what_it_says() {
     assert!(!program.stays && program.by_length);
     let asker = &composition.listeners[&name("asker")];
     assert_eq!((asker.turns, asker.peers.as_slice()), (12, &[name("search")][..]));
-    assert_eq!(asker.approval, ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() });
+    assert_eq!(asker.approval, ApprovalRule { always: false, expires_ms: 7 * 86_400_000, tell: Vec::new() });
     assert!(asker.entry, "what the organism is entered by takes messages from outside");
 }
 

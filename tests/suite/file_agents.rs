@@ -401,7 +401,7 @@ fn source_of(text: &str) -> Vec<u8> {
     let stored = loaded(FULL).composition.source;
     let schemas =
         stored.windows(10).position(|window| window == b"8:core.xsd").expect("they follow the file");
-    let mut source = format!("24:systole configuration v2\n{}:{text}\n", text.len()).into_bytes();
+    let mut source = format!("24:systole configuration v3\n{}:{text}\n", text.len()).into_bytes();
     source.extend_from_slice(&stored[schemas..]);
     source
 }

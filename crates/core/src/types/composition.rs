@@ -144,10 +144,15 @@ pub struct ApprovalRule {
     pub tell: Vec<Name>,
 }
 
+impl ApprovalRule {
+    /// How long a payload waits by default: a week, so that a request of Friday is still there after any weekend.
+    pub const EXPIRES_MS: u64 = 7 * 86_400_000;
+}
+
 impl Default for ApprovalRule {
-    /// The default: dangerous payloads wait, for one hour.
+    /// The default: dangerous payloads wait, for a week.
     fn default() -> ApprovalRule {
-        ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() }
+        ApprovalRule { always: false, expires_ms: ApprovalRule::EXPIRES_MS, tell: Vec::new() }
     }
 }
 
