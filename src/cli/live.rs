@@ -156,7 +156,11 @@ pub(super) fn is_step(record: &ApiRecord) -> bool {
     match (RecordKind::parse(&record.kind), code) {
         (Some(RecordKind::Message), Some(RecordCode::Role(role))) => matches!(
             role,
-            MessageRole::Call | MessageRole::Begin | MessageRole::ToAll | MessageRole::ToFirst | MessageRole::Tell
+            MessageRole::Call
+                | MessageRole::Begin
+                | MessageRole::ToAll
+                | MessageRole::ToFirst
+                | MessageRole::Tell
         ),
         (Some(RecordKind::Outcome), Some(RecordCode::Handled | RecordCode::DeadLetter)) => false,
         // A first attempt follows the record that begins the step.

@@ -125,7 +125,8 @@ impl Run {
         signals: &mut Signals,
         was_here: bool,
     ) -> Result<Left, CommandExit> {
-        let file = self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
+        let file =
+            self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
         let file = self.part.of(screen, file)?;
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.

@@ -37,7 +37,11 @@ pub(super) fn check(
 
 /// The mistake if the folder that the file names for the log is missing. Only what opens the log needs the folder, and a log
 /// named on the command line replaces this one, so it is no mistake for every command.
-pub(super) fn missing_folder(diagnostics: &Diagnostics, declared: &Declared, directory: &Path) -> Option<Diagnostic> {
+pub(super) fn missing_folder(
+    diagnostics: &Diagnostics,
+    declared: &Declared,
+    directory: &Path,
+) -> Option<Diagnostic> {
     let (log, at) = (declared.log.as_str(), declared.log_at?);
     let path = directory.join(log);
     let folder = path.parent().filter(|folder| !folder.is_dir())?;

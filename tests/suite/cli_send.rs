@@ -68,14 +68,14 @@ fn programs_read_every_payload_of_the_log_as_json_beside_its_xml() {
     let wanted = serde_json::json!({"text": "hello"});
     assert_eq!((&of("<say ")["json"], &of(":said ")["json"]), (&wanted, &wanted), "its own payloads");
     assert!(of("<boot")["json"].is_object(), "and the core's: {}", of("<boot"));
+    let trail = systole(folder.path(), &["trail", "@last", "--json"]).stdout;
+    let link: Value = serde_json::from_str(trail.lines().next().unwrap()).unwrap();
+    assert_eq!(link["record"]["json"], wanted, "{trail}");
     // Nothing inside a value ends a line for a reader that knows other ends of lines.
     let text = "a\u{2028}b\u{2029}c\u{85}d";
     let sent = systole(folder.path(), &["send", "say", &format!("text={text}"), "--json"]);
     assert_eq!(json(&sent)["record"]["json"]["text"], text, "{sent:?}");
     assert!(!sent.stdout.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{sent:?}");
-    let trail = systole(folder.path(), &["trail", "@last", "--json"]).stdout;
-    let link: Value = serde_json::from_str(trail.lines().next().unwrap()).unwrap();
-    assert_eq!(link["record"]["json"], wanted, "{trail}");
     let mut running = Running::start(folder.path(), &["run", "--json"]);
     running.shows("\"listen\"");
     send(folder.path(), &[]);

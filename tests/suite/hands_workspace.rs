@@ -257,7 +257,10 @@ fn g8_blame_names_the_change_the_sender_and_the_gap() {
     assert!(lines[2].starts_with("changed outside") && lines[2].ends_with("  3  2"), "{whole:?}");
     let told = systole(folder.path(), &["blame", "work/a.txt", "--json"]).json_lines().remove(0);
     let of = |line: &str, key: &str| blame_json(&folder, line)["change"][key].clone();
-    assert_eq!((&told["lines"][3]["change"], &told["lines"][3]["record"]), (&of("4", "change"), &of("4", "record")));
+    assert_eq!(
+        (&told["lines"][3]["change"], &told["lines"][3]["record"]),
+        (&of("4", "change"), &of("4", "record"))
+    );
     assert_eq!((&told["lines"][2]["origin"], &told["path"]), (&"outside".into(), &"a.txt".into()), "{told}");
     for (spot, says) in [
         ("work/a.txt:0", "names no line"),

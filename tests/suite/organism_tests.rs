@@ -133,7 +133,11 @@ fn h10_what_comes_otherwise_is_reported_with_its_place() {
             "4:64",
             "this is not in the log\n    expected  greeter asks nothing\n    came      of 4 lines\n              line ",
         ),
-        ("answer: answer, log: [opens call, boot]", "4:76", "this is in the log, but not after the text before it"),
+        (
+            "answer: answer, log: [opens call, boot]",
+            "4:76",
+            "this is in the log, but not after the text before it",
+        ),
         ("answer: none", "4:50", "an answer came"),
     ] {
         let test = format!(
@@ -227,7 +231,8 @@ tests:
 #[test]
 fn h10_a_comma_without_quotes_is_reported_where_it_is() {
     let step = |step: &str| format!("tests: [{{name: a, steps: [{{{step}}}]}}]\n");
-    let script = format!("replies:\n  clerk:\n    - {{say: Take it, please.}}\n{}", step("send: ask, answer: answer"));
+    let script =
+        format!("replies:\n  clerk:\n    - {{say: Take it, please.}}\n{}", step("send: ask, answer: answer"));
     for (test, place, words) in [
         (step("send: {ask: Let bob in, my friend}"), "1:52", "ends the words of `ask` before this"),
         (step("approve: grant, note: Fine, by me"), "1:56", "ends the words of `note` before this"),

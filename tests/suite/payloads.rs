@@ -251,7 +251,11 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
             ["core.xsd", "envelope.xsd", "b.xsd", "a.xsd"],
             "in the order in which they are named"
         );
-        assert_eq!((&*old.source, old.hash), (source.as_slice(), Digest::of(&source)), "records name this hash");
+        assert_eq!(
+            (&*old.source, old.hash),
+            (source.as_slice(), Digest::of(&source)),
+            "records name this hash"
+        );
         let waits = old.listener(&name("a")).unwrap().approval.expires_ms;
         assert_eq!(waits, hours * 3_600_000, "a request for approval expires as it did then");
         let at = |who: &str| old.listener(&name(who)).unwrap().accepts[0].schema;

@@ -76,7 +76,8 @@ fn symbol_range(
     let holders = |block: &CodeBlock| {
         let is_around = |other: &&CodeBlock| other.is_holder && other.range.has(block.range.first);
         let around = blocks.iter().filter(is_around).filter(|other| other.range != block.range);
-        let names: Vec<String> = around.filter_map(|other| other.name.clone()).chain(block.owner.clone()).collect();
+        let names: Vec<String> =
+            around.filter_map(|other| other.name.clone()).chain(block.owner.clone()).collect();
         names
     };
     let is_meant = |block: &&CodeBlock| {

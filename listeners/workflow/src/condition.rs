@@ -20,7 +20,8 @@ fn is(value: &str, test: &ValueTest) -> bool {
         ValueTest::Number(ranges) => ranges.iter().any(|(least, most)| {
             let fits = |end: &Option<String>, sign: char, is_beyond: fn(Ordering) -> bool| {
                 let Some(end) = end else { return true };
-                let (end, is_included) = end.strip_prefix(sign).map_or((end.as_str(), true), |end| (end, false));
+                let (end, is_included) =
+                    end.strip_prefix(sign).map_or((end.as_str(), true), |end| (end, false));
                 compared(value, end).is_some_and(|order| is_beyond(order) || (is_included && order.is_eq()))
             };
             fits(least, '>', Ordering::is_gt) && fits(most, '<', Ordering::is_lt)

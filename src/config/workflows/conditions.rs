@@ -54,8 +54,14 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
 
 /// The correct form of a comparison.
 fn meant(text: &str) -> String {
-    let signs =
-        [(">=", "", ".."), ("<=", "..", ""), ("==", "", ""), ("=", "", ""), (">", "'>", "'"), ("<", "'<", "'")];
+    let signs = [
+        (">=", "", ".."),
+        ("<=", "..", ""),
+        ("==", "", ""),
+        ("=", "", ""),
+        (">", "'>", "'"),
+        ("<", "'<", "'"),
+    ];
     for (sign, before, behind) in signs {
         if let Some((path, value)) = text.split_once(sign) {
             let (path, value) = (path.trim(), value.trim());

@@ -304,7 +304,9 @@ fn likely(written: &str) -> String {
         [from, to] => format!("{from}..{to}"),
         [from] if written.starts_with(">=") => format!("{from}.."),
         [to] if written.starts_with("<=") => format!("..{to}"),
-        [end] if written.starts_with(['>', '<']) => format!("'{}{end}'", written.get(..1).unwrap_or_default()),
+        [end] if written.starts_with(['>', '<']) => {
+            format!("'{}{end}'", written.get(..1).unwrap_or_default())
+        }
         _ => "a number, or a range as 9.. or 0..10 or '>9'".to_owned(),
     }
 }

@@ -41,7 +41,11 @@ fn f4_a_resume_of_what_is_not_paused_is_refused() {
         ["sys 2 refusal/thread.not-paused core -> operator", "=> refused thread.not-paused"]
     );
     pause(&mut stage, None, true);
-    assert_eq!(pause(&mut stage, Some(&root()), false), ["=> done"], "another pause holds it, which is reported");
+    assert_eq!(
+        pause(&mut stage, Some(&root()), false),
+        ["=> done"],
+        "another pause holds it, which is reported"
+    );
 }
 
 #[test]

@@ -118,11 +118,17 @@ impl CodeBlock {
 /// The block of a node that is a whole block.
 fn block_of(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
     // The receiver of a method of Go: `(h *Handler)`, `(s Stack[T])`.
-    let receiver = node.child_by_field_name("receiver").map(|of| slice(text, of).split('[').next().unwrap_or_default());
+    let receiver =
+        node.child_by_field_name("receiver").map(|of| slice(text, of).split('[').next().unwrap_or_default());
     let owner = receiver.and_then(|of| of.split([' ', '*', '(', ')']).rfind(|word| !word.is_empty()));
     let kind = node.kind();
     let is_mention = kind == "impl_item" || kind == "declaration" || kind.ends_with("signature");
-    CodeBlock { name: name_of(node, text), owner: owner.map(str::to_owned), is_mention, ..CodeBlock::unnamed(range) }
+    CodeBlock {
+        name: name_of(node, text),
+        owner: owner.map(str::to_owned),
+        is_mention,
+        ..CodeBlock::unnamed(range)
+    }
 }
 
 fn is_leading(kind: &str) -> bool {

@@ -56,7 +56,8 @@ async fn g1_a_search_finds_whole_blocks_ranked_and_says_when_only_plain_text_was
 #[tokio::test]
 async fn g1_a_definition_comes_first_and_a_method_of_go_is_found_by_its_type() {
     let go = "package a\n\nfunc (h *Handler[T]) Check() bool {\n\treturn true\n}\n\nfunc (o other) Check() bool {\n\treturn false\n}\n\nfunc Check() {}\n";
-    let uses = "def test():\n    # make_response make_response make_response\n    make_response(make_response(1))\n";
+    let uses =
+        "def test():\n    # make_response make_response make_response\n    make_response(make_response(1))\n";
     let app = "class App:\n    def make_response(self):\n        return 1\n\n\ndef make_response(x):\n    return x\n";
     let room = Room::new(&[
         ("a.go", go),

@@ -131,7 +131,8 @@ fn anchor_of(written: &str) -> Option<String> {
 /// The refusal of a diff of git or of `diff -u`, with its first file in the form that is taken.
 pub(crate) fn of_git(text: &str) -> Option<ElementFault> {
     let lines: Vec<&str> = text.lines().collect();
-    let is_head = |two: &[&str]| matches!(two, [old, new] if old.starts_with("--- ") && new.starts_with("+++ "));
+    let is_head =
+        |two: &[&str]| matches!(two, [old, new] if old.starts_with("--- ") && new.starts_with("+++ "));
     let head = lines.windows(2).position(is_head)?;
     let named = |line: &str, mark: &str| {
         let path = line.get(4..).unwrap_or_default().split('\t').next().unwrap_or_default().trim_end();
@@ -182,7 +183,10 @@ mod tests {
         let head = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n";
         for (text, words) in [
             ("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n", "line 3 of the patch: a diff of git"),
-            ("--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n", "*** Update File: src/a.rs and the lines from @@"),
+            (
+                "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n",
+                "*** Update File: src/a.rs and the lines from @@",
+            ),
             ("--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+b\n", "*** Add File: new.rs"),
             ("--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n", "*** Delete File: old.rs"),
         ] {

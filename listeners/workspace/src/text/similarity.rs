@@ -18,7 +18,8 @@ pub(crate) fn near(text: &str, wanted: &str) -> String {
     let count = (wanted.len() + 2).min(limits::SHOWN_LINES);
     let shown = numbered(&lines, from, count);
     let pairs = (first + 1..).zip(lines.iter().skip(first).zip(&wanted));
-    let differs = pairs.filter(|(_, (there, wanted))| there.trim() != **wanted).map(differing).next().flatten();
+    let differs =
+        pairs.filter(|(_, (there, wanted))| there.trim() != **wanted).map(differing).next().flatten();
     [Some(shown), differs].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
@@ -34,7 +35,8 @@ fn differing((number, (there, wanted)): (usize, (&&str, &&str))) -> Option<Strin
         Some(std::iter::once(first).chain(marks).collect::<Vec<char>>())
     };
     let (there, wanted) = (points(there)?, points(wanted)?);
-    let codes = |all: &[char]| all.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect::<Vec<_>>().join(" ");
+    let codes =
+        |all: &[char]| all.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect::<Vec<_>>().join(" ");
     let is_missed = !there.iter().chain(&wanted).all(char::is_ascii);
     is_missed.then(|| {
         let (there, wanted) = (codes(&there), codes(&wanted));

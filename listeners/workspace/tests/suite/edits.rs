@@ -146,7 +146,8 @@ fn g2_a_write_protected_file_stays_as_it_is() {
         std::fs::set_permissions(room.path("kept.txt"), only_read).unwrap();
     };
     protect();
-    let edit = "<c:str_replace path=\"kept.txt\"><c:old_str>a</c:old_str><c:new_str>b</c:new_str></c:str_replace>";
+    let edit =
+        "<c:str_replace path=\"kept.txt\"><c:old_str>a</c:old_str><c:new_str>b</c:new_str></c:str_replace>";
     for elements in [
         edit,
         "<c:patch>\n*** Begin Patch\n*** Delete File: kept.txt\n*** End Patch\n</c:patch>",
