@@ -47,14 +47,14 @@ pub struct DecisionPeriod {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DecisionList {
     /// The requests that have their outcome.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecidedRequest>,
     /// The request before which the list goes on, if it does.
     pub next: Option<String>,
 }
 
 /// A request that has its outcome.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Decision {
+pub struct DecidedRequest {
     /// The request, as `a17`.
     pub id: String,
     /// `approval` or `question`.
@@ -220,13 +220,13 @@ impl DecidableRequest {
     }
 
     /// The decision, and when it was; `None` if there is none.
-    fn decision(&self, reader: &dyn LogReader) -> Result<Option<(Millis, Decision)>, LogFault> {
+    fn decision(&self, reader: &dyn LogReader) -> Result<Option<(Millis, DecidedRequest)>, LogFault> {
         let Some(counted) = causes::at(reader, &ThreadId::sys(), self.seq)? else { return Ok(None) };
         let Some((_, request)) = causes::named(reader, &counted)? else { return Ok(None) };
         let Some(call) = self.goes_on() else { return Ok(None) };
         let opened = causes::opening(reader, &self.thread, &call, request.header.seq)?;
         let Some((_, opened)) = opened else { return Ok(None) };
-        let mut found: Option<(Millis, Decision)> = None;
+        let mut found: Option<(Millis, DecidedRequest)> = None;
         let mut amended = None;
         each_after(reader, &request, |record| {
             if let Some((_, decision)) = &mut found {
@@ -272,7 +272,7 @@ impl DecidableRequest {
         record: &Record,
         (opened, shown): (&Record, u64),
         amended: Option<&Record>,
-    ) -> Option<Decision> {
+    ) -> Option<DecidedRequest> {
         let h = &record.header;
         let (outcome, choice, by, note, sent) = match self.kind {
             RequestKind::Approval if h.kind == RecordKind::Approval => {
@@ -291,7 +291,7 @@ impl DecidableRequest {
             RequestKind::Approval => layout::whole_lines(|| glance(&amended.unwrap_or(opened).body).words),
             RequestKind::Question => String::new(),
         };
-        Some(Decision {
+        Some(DecidedRequest {
             id: self.id.to_string(),
             kind: self.kind.as_str().to_owned(),
             thread: self.thread.to_string(),

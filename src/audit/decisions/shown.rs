@@ -2,7 +2,7 @@
 //!
 //! Rows come in; text without hidden characters goes out. A cell of the table never begins as a formula does.
 
-use super::{Decision, RanCall};
+use super::{DecidedRequest, RanCall};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{self, TextTone, paint};
 use systole_core::types::person::RequestKind;
@@ -27,7 +27,7 @@ impl RanCall {
     }
 }
 
-impl Decision {
+impl DecidedRequest {
     /// The outcome and who decided, on one line.
     pub fn decided(&self) -> String {
         let choice = self.choice.as_ref().map(|choice| format!(": {choice}")).unwrap_or_default();
@@ -97,11 +97,11 @@ fn glanced(payload: &str) -> String {
 }
 
 /// The decisions as lines for a terminal.
-pub fn lines(decisions: &[Decision], now: Millis) -> Vec<String> {
+pub fn lines(decisions: &[DecidedRequest], now: Millis) -> Vec<String> {
     decisions.iter().flat_map(|one| of_one(one, now)).collect()
 }
 
-fn of_one(one: &Decision, now: Millis) -> Vec<String> {
+fn of_one(one: &DecidedRequest, now: Millis) -> Vec<String> {
     let lead = format!("{}  {} ", layout::moment(one.moment(), now), one.id);
     let place = format!("{}  {}@{}", paint(one.tone(), &one.decided()), one.thread, one.seq);
     let mut lines = wrapped(&lead, 4, &place);
@@ -124,9 +124,9 @@ fn of_one(one: &Decision, now: Millis) -> Vec<String> {
 }
 
 /// The decisions as CSV, with the names of the columns in the first line.
-pub fn csv(decisions: &[Decision]) -> String {
+pub fn csv(decisions: &[DecidedRequest]) -> String {
     let header = COLUMNS.map(str::to_owned);
-    let rows = std::iter::once(header).chain(decisions.iter().map(Decision::cells));
+    let rows = std::iter::once(header).chain(decisions.iter().map(DecidedRequest::cells));
     rows.map(|cells| format!("{}\n", cells.map(|cell| quoted(&cell)).join(","))).collect()
 }
 

@@ -18,7 +18,7 @@ use super::frame::{Frame, PageTab};
 use super::request_card::RequestCard;
 use super::shorten::encoded;
 use crate::audit::columns::plain;
-use crate::audit::decisions::{self, Decision, DecisionPeriod};
+use crate::audit::decisions::{self, DecidedRequest, DecisionPeriod};
 use crate::audit::layout;
 use crate::audit::persons::WaitingRequest;
 use crate::audit::runs::WorkflowRuns;
@@ -71,9 +71,9 @@ struct DecidedRow {
 /// What one reading finds.
 struct Found {
     waiting: Vec<WaitingRequest>,
-    decided: Vec<Decision>,
+    decided: Vec<DecidedRequest>,
     /// The request that was just decided.
-    done: Option<Decision>,
+    done: Option<DecidedRequest>,
     /// What follows from a question without an answer, as far as a workflow says it.
     unanswered: BTreeMap<PersonRequestId, String>,
     /// The threads among these that the client may open.
@@ -123,7 +123,7 @@ fn look(
         let before = one.map(|one| PersonRequestId(one.0.saturating_add(1)));
         let period = DecisionPeriod { before, ..DecisionPeriod::default() };
         let found = if sees_all { decisions::list(&*reader, &period, most)?.decisions } else { Vec::new() };
-        Ok::<Vec<Decision>, LogFault>(found)
+        Ok::<Vec<DecidedRequest>, LogFault>(found)
     };
     let decided = if one.is_some() { newest(1, one)? } else { newest(DECIDED, None)? };
     let done = if done.is_some() { newest(1, done)?.pop() } else { None };
@@ -189,7 +189,7 @@ fn not_an_id(name: &str, typed: &str) -> Refusal {
 }
 
 impl DecidedRow {
-    fn of(one: &Decision, frame: &Frame, found: &Found) -> DecidedRow {
+    fn of(one: &DecidedRequest, frame: &Frame, found: &Found) -> DecidedRow {
         let thread = ThreadId::parse(&one.thread).ok();
         DecidedRow {
             id: one.id.clone(),

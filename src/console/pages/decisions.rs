@@ -9,7 +9,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::columns::plain;
-use crate::audit::decisions::Decision;
+use crate::audit::decisions::DecidedRequest;
 use crate::audit::layout;
 use crate::console::reading::decided;
 use systole_core::types::refusal::Refusal;
@@ -89,7 +89,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 impl DecisionRow {
-    fn of(one: &Decision, frame: &Frame, now: Millis) -> DecisionRow {
+    fn of(one: &DecidedRequest, frame: &Frame, now: Millis) -> DecisionRow {
         let place = |seq: u64| frame.to(&format!("/t/{}/{seq}", encoded(&one.thread)));
         let parties = match one.kind == "question" {
             true => format!("{} asked", one.listener),
