@@ -210,7 +210,7 @@ mod tests {
         let door = "error: the door is shut (listener echo): no answer \\u{1b}[2Jfor 5 s; try: start it";
         assert_eq!(
             shown(plain, true),
-            [&format!("<3>{door}"), "<4>warning: a page was not read", "<6>note: it is written again"]
+            [format!("<3>{door}").as_str(), "<4>warning: a page was not read", "<6>note: it is written again"]
         );
         let timed = shown(plain, false);
         assert_eq!(timed.len(), 3, "{timed:?}");

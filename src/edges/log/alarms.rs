@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_trouble_is_kept_once_with_its_beginning_and_its_end() {
         let alarms = LogAlarms::of_file(Path::new("/x/organism.db"));
-        assert_eq!(alarms.all(), []);
+        assert!(alarms.all().is_empty());
         alarms.clear(AlarmKind::Stalled);
         alarms.raise(AlarmKind::Stalled, &"the disk is full");
         alarms.raise(AlarmKind::Stalled, &"the disk is still full");
