@@ -260,10 +260,9 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         | LogFault::Damaged { .. } => CommandExit::Log,
         LogFault::NothingLost { .. } => CommandExit::Usage,
         LogFault::Elsewhere { code: Some(code), .. } => refused::exit_of(*code),
-        LogFault::InUse { .. }
-        | LogFault::Full { .. }
-        | LogFault::Io { .. }
-        | LogFault::Elsewhere { .. } => CommandExit::Unavailable,
+        LogFault::InUse { .. } | LogFault::Full { .. } | LogFault::Io { .. } | LogFault::Elsewhere { .. } => {
+            CommandExit::Unavailable
+        }
     };
     screen.fail(exit, fault);
     if let Some(fix) = fix_of(fault) {

@@ -118,12 +118,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut line: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut parts = EventParts::default();
         event.record(&mut parts);
         writeln!(line, "{}: {}", self.lead(event.metadata()), parts.line())
@@ -210,7 +205,11 @@ mod tests {
         let door = "error: the door is shut (listener echo): no answer \\u{1b}[2Jfor 5 s; try: start it";
         assert_eq!(
             shown(plain, true),
-            [format!("<3>{door}").as_str(), "<4>warning: a page was not read", "<6>note: it is written again"]
+            [
+                format!("<3>{door}").as_str(),
+                "<4>warning: a page was not read",
+                "<6>note: it is written again"
+            ]
         );
         let timed = shown(plain, false);
         assert_eq!(timed.len(), 3, "{timed:?}");

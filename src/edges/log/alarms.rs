@@ -136,7 +136,7 @@ mod tests {
         alarms.clear(AlarmKind::Stalled);
         alarms.raise(AlarmKind::Stalled, &"the disk is full");
         alarms.raise(AlarmKind::Stalled, &"the disk is still full");
-        let [one] = alarms.all().try_into().unwrap();
+        let [one]: [LogAlarm; 1] = alarms.all().try_into().unwrap();
         assert_eq!(
             one.words,
             "/x/organism.db cannot be written: the disk is full; new messages are refused, and open work waits"
