@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
+use crate::edges::log::alarms::LogAlarms;
 use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite;
-use crate::edges::log::alarms::LogAlarms;
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use systole_core::pump::wake;

@@ -103,9 +103,8 @@ impl LogAlarms {
         let log = &self.log;
         let (words, fix) = match kind {
             AlarmKind::Stalled => {
-                let words = format!(
-                    "{log} cannot be written: {why}; new messages are refused, and open work waits"
-                );
+                let words =
+                    format!("{log} cannot be written: {why}; new messages are refused, and open work waits");
                 let fix = match self.is_far {
                     true => "the broker, so that it answers and has room; it goes on by itself",
                     false => "free space on that disk; it goes on by itself",
@@ -136,7 +135,7 @@ mod tests {
         alarms.clear(AlarmKind::Stalled);
         alarms.raise(AlarmKind::Stalled, &"the disk is full");
         alarms.raise(AlarmKind::Stalled, &"the disk is still full");
-        let [one]: [LogAlarm; 1] = alarms.all().try_into().unwrap();
+        let [one] = alarms.all().try_into().unwrap();
         assert_eq!(
             one.words,
             "/x/organism.db cannot be written: the disk is full; new messages are refused, and open work waits"
