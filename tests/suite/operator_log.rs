@@ -113,6 +113,21 @@ fn the_form_of_a_line_is_a_choice_and_an_unknown_one_is_named() {
     assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
 }
 
+#[test]
+fn under_systemd_an_error_begins_with_its_level() {
+    let folder = house();
+    let journal = "export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2)";
+    let ran = Running::under(folder.path(), journal, &["ps"]).end();
+    assert!(ran.code == Some(5) && ran.stderr.starts_with("<3>error: "), "{ran:?}");
+    let mut organism = Running::under(folder.path(), journal, &["run"]);
+    organism.says("its log is");
+    fs::create_dir(folder.path().join("hello.db.notes")).unwrap();
+    ask(&run_file(folder.path()), "GET", "/proof", &[("Accept", "application/json")], "");
+    let line = organism.says("the checkpoints beside the log cannot be read");
+    assert!(line.starts_with("<3>error: the checkpoints beside the log"), "{line}");
+    drop(organism);
+}
+
 fn systole_with_log(folder: &std::path::Path, choice: &str) -> String {
     crate::program::systole_with(folder, &["check"], &[("SYSTOLE_LOG", choice)]).stderr
 }
