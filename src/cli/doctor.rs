@@ -107,8 +107,7 @@ impl Doctor {
         found.extend(store::organism(&loaded));
         let of_file = loaded.as_ref().ok().map(|file| file.log.clone());
         found.extend(loaded.iter().flat_map(before::examine));
-        let log: Option<PathBuf> =
-            self.place.given_log().or(of_file).or_else(|| self.place.running_log());
+        let log: Option<PathBuf> = self.place.given_log().or(of_file).or_else(|| self.place.running_log());
         match log {
             Some(log) => {
                 let log: PathBuf = log.components().collect();

@@ -4,7 +4,6 @@
 //! Events come in; lines go out. Only our own events are shown, never those of libraries: theirs may hold payloads.
 
 use std::fmt::{self, Debug, Write as _};
-use std::os::fd::AsFd;
 
 use systole_kit::writer::visible;
 use tracing::field::{Field, Visit};
@@ -15,15 +14,13 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::screen::Screen;
+use super::screen::{ERROR_MARK, Screen, is_journal};
 use crate::audit::layout;
 use crate::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
 
 /// The variable that says how much is shown, and in which form.
 const VARIABLE: &str = "SYSTOLE_LOG";
-/// Set by systemd to the device and the inode of its journal.
-const JOURNAL: &str = "JOURNAL_STREAM";
 /// The crates whose events are shown begin with this.
 const OURS: &str = "systole";
 
@@ -62,20 +59,6 @@ pub(super) fn install() {
     let _installed =
         tracing::subscriber::set_global_default(subscriber(choice, is_journal(), std::io::stderr));
 }
-
-/// Whether stderr goes to the journal of systemd.
-pub(super) fn is_journal() -> bool {
-    let named = std::env::var(JOURNAL).unwrap_or_default();
-    !named.is_empty() && is_stream(&named, std::io::stderr())
-}
-
-/// Whether a file has this device and inode, written as `8:4711`.
-fn is_stream(named: &str, file: impl AsFd) -> bool {
-    rustix::fs::fstat(file).is_ok_and(|stat| format!("{}:{}", stat.st_dev, stat.st_ino) == named)
-}
-
-/// The mark by which the journal knows the level of a line.
-pub(super) const ERROR_MARK: &str = "<3>";
 
 fn subscriber<W>(choice: LogChoice, journal: bool, out: W) -> Box<dyn Subscriber + Send + Sync>
 where
@@ -118,12 +101,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut line: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut parts = EventParts::default();
         event.record(&mut parts);
         writeln!(line, "{}: {}", self.lead(event.metadata()), parts.line())
@@ -210,7 +188,11 @@ mod tests {
         let door = "error: the door is shut (listener echo): no answer \\u{1b}[2Jfor 5 s; try: start it";
         assert_eq!(
             shown(plain, true),
-            [&format!("<3>{door}"), "<4>warning: a page was not read", "<6>note: it is written again"]
+            [
+                format!("<3>{door}").as_str(),
+                "<4>warning: a page was not read",
+                "<6>note: it is written again"
+            ]
         );
         let timed = shown(plain, false);
         assert_eq!(timed.len(), 3, "{timed:?}");
@@ -244,13 +226,5 @@ mod tests {
         assert_eq!(LogChoice::read("debug"), choice(true, false));
         assert_eq!(LogChoice::read("json, debug"), choice(true, true));
         assert_eq!(LogChoice::read("json,verbose"), Err("verbose"));
-    }
-
-    #[test]
-    fn only_the_stream_that_systemd_names_is_the_journal() {
-        let file = tempfile::tempfile().unwrap();
-        let stat = rustix::fs::fstat(&file).unwrap();
-        assert!(is_stream(&format!("{}:{}", stat.st_dev, stat.st_ino), &file));
-        assert!(!is_stream(&format!("{}:{}", stat.st_dev, stat.st_ino + 1), &file));
     }
 }

@@ -12,11 +12,12 @@ use systole_kit::writer::visible;
 use jiff::tz::TimeZone;
 
 use super::exit::CommandExit;
-use super::operator_log;
 use super::pager;
 use crate::audit::columns::width;
 use crate::audit::layout::{self, LineLayout, TextTone};
 
+/// The mark by which the journal of systemd knows an error.
+pub(super) const ERROR_MARK: &str = "<3>";
 /// Columns of a line that is cut to fit.
 pub(super) const COLUMNS: usize = 80;
 /// Columns of the narrowest supported terminal.
@@ -70,6 +71,17 @@ fn is_coloured(terminal: bool) -> bool {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_forced = !matches!(variable("CLICOLOR_FORCE").as_str(), "" | "0");
     variable("NO_COLOR").is_empty() && (is_forced || (terminal && variable("TERM") != "dumb"))
+}
+
+/// Whether stderr goes to the journal of systemd, which names it by its device and inode.
+pub(super) fn is_journal() -> bool {
+    let named = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    !named.is_empty() && is_stream(&named, io::stderr())
+}
+
+/// Whether a file has this device and inode, written as `8:4711`.
+fn is_stream(named: &str, file: impl AsFd) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| format!("{}:{}", stat.st_dev, stat.st_ino) == named)
 }
 
 /// The output of a command.
@@ -209,7 +221,18 @@ impl Screen {
 
     /// Prints an error whose words were already made visible.
     pub(super) fn error_drawn(self, words: &str) {
-        let mark = if operator_log::is_journal() { operator_log::ERROR_MARK } else { "" };
+        let mark = if is_journal() { ERROR_MARK } else { "" };
         self.say_drawn(&format!("{mark}{} {words}", self.for_talk().ink(TextTone::Bad, "error:")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_the_stream_that_systemd_names_is_the_journal() {
+        let file = tempfile::tempfile().unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        assert!(super::is_stream(&format!("{}:{}", stat.st_dev, stat.st_ino), &file));
+        assert!(!super::is_stream(&format!("{}:{}", stat.st_dev, stat.st_ino + 1), &file));
     }
 }

@@ -31,7 +31,6 @@ pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, ListenerSection> {
     sections
 }
 
-
 /// Writes a value on its own lines, with this indentation.
 fn block(out: &mut String, node: &Node, indent: usize) {
     let blank = " ".repeat(indent);

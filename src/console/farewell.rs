@@ -30,7 +30,11 @@ const OF_PARSER: [(&[u8], &str, &str); 3] = [
         "the request cannot be read as HTTP/1.1: its request line, a header, or the length of its body",
     ),
     (b"HTTP/1.1 414 ", "414 URI Too Long", "the address of the request is too long"),
-    (b"HTTP/1.1 431 ", "431 Request Header Fields Too Large", "the headers of the request are too many, or too long"),
+    (
+        b"HTTP/1.1 431 ",
+        "431 Request Header Fields Too Large",
+        "the headers of the request are too many, or too long",
+    ),
 ];
 /// The header by which such an answer differs from ours.
 const NO_BODY: &[u8] = b"content-length: 0\r\n";
@@ -162,11 +166,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_last_answer_is_one_whole_response() {
-        for (farewell, status) in [
-            (Farewell::crowded(), "503 "),
-            (Farewell::late(), "408 "),
-            (Farewell::bare_line_feed(), "400 "),
-        ] {
+        for (farewell, status) in
+            [(Farewell::crowded(), "503 "), (Farewell::late(), "408 "), (Farewell::bare_line_feed(), "400 ")]
+        {
             let text = String::from_utf8(farewell.bytes).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{text}");

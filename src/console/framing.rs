@@ -138,8 +138,7 @@ mod tests {
 
     const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 5\r\n\r\na\nb\n\n";
-    const CHUNKED: &str =
-        "\r\nPOST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3;x=1\r\n\n\n\n\r\n0\r\nTrailer: x\r\n\r\n";
+    const CHUNKED: &str = "\r\nPOST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3;x=1\r\n\n\n\n\r\n0\r\nTrailer: x\r\n\r\n";
 
     /// The verdict on bytes that arrive in pieces of every size.
     #[track_caller]

@@ -146,7 +146,8 @@ fn unfit_head(request: &Request) -> Option<Response> {
     }
     let encoding = headers.get(header::CONTENT_ENCODING).filter(|encoding| *encoding != "identity")?;
     let shown = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-    let words = format!("Content-Encoding: {shown:?} is not known: send the body as it is, without that header");
+    let words =
+        format!("Content-Encoding: {shown:?} is not known: send the body as it is, without that header");
     let refusal = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(ApiRefusal::from(&unfit_request(words))));
     Some(([(header::ACCEPT_ENCODING, "identity")], refusal).into_response())
 }

@@ -116,7 +116,11 @@ pub(super) struct Doorway {
 impl Doorway {
     pub(super) fn of(listener: TcpListener) -> Doorway {
         let most = MOST.min(descriptors::most() / PART);
-        Doorway { listener, is_short: false, strangers: Arc::new(Strangers { most, waiting: Mutex::default(), leaving: AtomicUsize::new(0) }) }
+        Doorway {
+            listener,
+            is_short: false,
+            strangers: Arc::new(Strangers { most, waiting: Mutex::default(), leaving: AtomicUsize::new(0) }),
+        }
     }
 }
 
@@ -132,7 +136,8 @@ impl Doorway {
                     return taken;
                 }
                 // This one client has left.
-                Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
                 Err(error) => {
                     if !std::mem::replace(&mut self.is_short, true) {
                         let fix = "a higher limit: ulimit -n, or LimitNOFILE= of the unit; or fewer clients";

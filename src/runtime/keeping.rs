@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
-use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::alarms::LogAlarms;
+use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite::{self, HeldLog, OpenSqliteLog};
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;

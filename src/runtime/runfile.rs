@@ -149,12 +149,13 @@ impl RunFile {
         let whole = |path: &Path| std::fs::canonicalize(path).ok();
         let file = whole(file)?;
         let folder = std::fs::read_dir(file.parent()?).ok()?;
-        let logs = folder.flatten().filter_map(|entry| {
-            Some(PathBuf::from(entry.path().to_str()?.strip_suffix(".run")?))
-        });
+        let logs = folder
+            .flatten()
+            .filter_map(|entry| Some(PathBuf::from(entry.path().to_str()?.strip_suffix(".run")?)));
         let mut logs: Vec<PathBuf> = logs.collect();
         logs.sort_unstable();
-        logs.into_iter().find(|log| RunFile::of(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
+        logs.into_iter()
+            .find(|log| RunFile::of(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
     }
 
     fn read(path: &Path) -> Option<RunFile> {

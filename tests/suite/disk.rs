@@ -93,8 +93,14 @@ fn a_full_disk_fails_senders_but_not_readers() {
                 let looked = systole(folder, &[command, "--organism", organism]);
                 let told = flat(&[&*looked.stdout, &looked.stderr].concat());
                 assert_eq!(looked.code, Some(exit), "{command}: {looked:?}");
-                assert!(told.contains("cannot be written: the disk is full; new messages"), "{command}: {told}");
-                assert!(told.contains("try: free space on that disk; it goes on by itself"), "{command}: {told}");
+                assert!(
+                    told.contains("cannot be written: the disk is full; new messages"),
+                    "{command}: {told}"
+                );
+                assert!(
+                    told.contains("try: free space on that disk; it goes on by itself"),
+                    "{command}: {told}"
+                );
             });
         }
     });

@@ -264,7 +264,11 @@ fn a_request_that_others_could_read_differently_is_refused_with_a_body() {
         (in_lf, 400, "ends in LF alone"),
         (half, 400, "ends in LF alone"),
         (crlf(&[post, &bearer, &length, "Connection: close"]), 400, "the header Host is missing"),
-        (crlf(&[post, "Host: a", &bearer, &length, "Connection: close", "Content-Encoding: gzip"]), 415, "Content-Encoding: \"gzip\""),
+        (
+            crlf(&[post, "Host: a", &bearer, &length, "Connection: close", "Content-Encoding: gzip"]),
+            415,
+            "Content-Encoding: \"gzip\"",
+        ),
         (crlf(&["POST /v1/messages HTTP/9.9", "Host: a", &bearer]), 400, "cannot be read as HTTP/1.1"),
         (crlf(&[post, "Host: a", "no colon here", &bearer]), 400, "cannot be read as HTTP/1.1"),
         (crlf(&[post, "Host: a", &bearer, "Content-Length: five"]), 400, "cannot be read as HTTP/1.1"),

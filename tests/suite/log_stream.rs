@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use systole::edges::log::alarms::LogAlarms;
 use systole::edges::log::nats::{LogOwnership, NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole::edges::log::sqlite;
-use systole::edges::log::alarms::LogAlarms;
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{

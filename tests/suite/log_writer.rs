@@ -2,8 +2,8 @@
 
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
-use systole::edges::log::memory::{CommitFailure, MemoryLog};
 use systole::edges::log::alarms::{AlarmKind, LogAlarms};
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogStop, LogWriter, Position, ReadBack,

@@ -20,7 +20,11 @@ fn events() -> Vec<(String, &'static str, String)> {
             for (at, _) in source.text.match_indices(&begins) {
                 let rest = source.text.get(at + begins.len()..).unwrap();
                 let inside = rest.split(");").next().unwrap_or_default();
-                found.push((source.path.clone(), level, inside.split_whitespace().collect::<Vec<_>>().join(" ")));
+                found.push((
+                    source.path.clone(),
+                    level,
+                    inside.split_whitespace().collect::<Vec<_>>().join(" "),
+                ));
             }
         }
     }
@@ -33,7 +37,8 @@ fn every_error_and_warning_for_the_operator_names_its_fix_and_no_payload() {
     assert!(all.len() >= 28, "{all:?}");
     for (file, level, inside) in all.iter().filter(|(file, ..)| file != "src/cli/operator_log.rs") {
         let before = inside.split('"').next().unwrap_or_default();
-        let fields = before.split(", ").map(|field| field.trim_end_matches(',').trim()).filter(|f| !f.is_empty());
+        let fields =
+            before.split(", ").map(|field| field.trim_end_matches(',').trim()).filter(|f| !f.is_empty());
         let names: Vec<&str> = fields
             .map(|field| field.split('=').next().unwrap_or(field).trim().trim_start_matches(['%', '?']))
             .collect();
@@ -60,7 +65,10 @@ fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
     assert_eq!(wait().json["result"]["code"], "thread.damaged");
     let line = organism.says("an outcome cannot be read for the sender that waits for it: ");
     assert!(line.contains(" error: ") && line.contains("hello.db is damaged at position "), "{line}");
-    assert!(line.ends_with("; try: systole doctor, where the log is\n") && !line.contains("<other/>"), "{line}");
+    assert!(
+        line.ends_with("; try: systole doctor, where the log is\n") && !line.contains("<other/>"),
+        "{line}"
+    );
     let read = ask(&run, "GET", &format!("/v1/threads/{thread}/records"), &[], "");
     assert_eq!(read.status, 503, "{read:?}");
     organism.says("the log cannot be read for a client: ");
@@ -96,9 +104,28 @@ fn the_form_of_a_line_is_a_choice_and_an_unknown_one_is_named() {
     ask(&run_file(folder.path()), "GET", "/proof", &[("Accept", "application/json")], "");
     let line = organism.says("the checkpoints beside the log cannot be read for a client");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((&line["level"], &line["fix"]), (&"ERROR".into(), &"the path of a file in it".into()), "{line}");
+    assert_eq!(
+        (&line["level"], &line["fix"]),
+        (&"ERROR".into(), &"the path of a file in it".into()),
+        "{line}"
+    );
     drop(organism);
     assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
+}
+
+#[test]
+fn under_systemd_an_error_begins_with_its_level() {
+    let folder = house();
+    let journal = "export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2)";
+    let ran = Running::under(folder.path(), journal, &["ps"]).end();
+    assert!(ran.code == Some(5) && ran.stderr.starts_with("<3>error: "), "{ran:?}");
+    let mut organism = Running::under(folder.path(), journal, &["run"]);
+    organism.says("its log is");
+    fs::create_dir(folder.path().join("hello.db.notes")).unwrap();
+    ask(&run_file(folder.path()), "GET", "/proof", &[("Accept", "application/json")], "");
+    let line = organism.says("the checkpoints beside the log cannot be read");
+    assert!(line.starts_with("<3>error: the checkpoints beside the log"), "{line}");
+    drop(organism);
 }
 
 fn systole_with_log(folder: &std::path::Path, choice: &str) -> String {

@@ -103,7 +103,11 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 
 /// Reports to the operator why the checkpoints are not shown.
 fn unread(fault: &FileFault) {
-    tracing::error!(why = fault.words, fix = fault.fix, "the checkpoints beside the log cannot be read for a client");
+    tracing::error!(
+        why = fault.words,
+        fix = fault.fix,
+        "the checkpoints beside the log cannot be read for a client"
+    );
 }
 
 /// How far the log is proved by the newest checkpoint beside it.

@@ -103,9 +103,8 @@ impl LogAlarms {
         let log = &self.log;
         let (words, fix) = match kind {
             AlarmKind::Stalled => {
-                let words = format!(
-                    "{log} cannot be written: {why}; new messages are refused, and open work waits"
-                );
+                let words =
+                    format!("{log} cannot be written: {why}; new messages are refused, and open work waits");
                 let fix = match self.is_far {
                     true => "the broker, so that it answers and has room; it goes on by itself",
                     false => "free space on that disk; it goes on by itself",
@@ -132,7 +131,7 @@ mod tests {
     #[test]
     fn a_trouble_is_kept_once_with_its_beginning_and_its_end() {
         let alarms = LogAlarms::of_file(Path::new("/x/organism.db"));
-        assert_eq!(alarms.all(), []);
+        assert!(alarms.all().is_empty());
         alarms.clear(AlarmKind::Stalled);
         alarms.raise(AlarmKind::Stalled, &"the disk is full");
         alarms.raise(AlarmKind::Stalled, &"the disk is still full");
