@@ -2,7 +2,7 @@
 //! every command that verifies, and for the verifiers that share no code with it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use systole::audit::verdict::GatheredLog;
@@ -37,14 +37,12 @@ fn blank_body(log: &Path, position: u64) {
     connection.execute("DELETE FROM large WHERE pos = ?1", [position.cast_signed()]).unwrap();
 }
 
-/// A copy of a closed log, without anything that is left of an earlier one.
-fn copy_anew(log: &Path, copy: &Path) {
-    for end in ["-wal", "-shm", ".tip", ".secret", ".lock"] {
-        let mut beside = copy.as_os_str().to_owned();
-        beside.push(end);
-        drop(std::fs::remove_file(beside));
-    }
-    std::fs::copy(log, copy).unwrap();
+/// A copy of a closed log. Each has a folder of its own, so that no program has an earlier one open.
+fn copy_anew(log: &Path) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("changed.db");
+    std::fs::copy(log, &copy).unwrap();
+    (folder, copy)
 }
 
 /// Where the product and Python find damage.
@@ -98,9 +96,8 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
     for folder in [&team, &vault] {
         let log = log_in(folder.path());
         assert_eq!(damage_positions(judge, &log), [None, None]);
-        let changed = folder.path().join("changed.db");
         for position in 1..=read_all(&log).len() as u64 {
-            copy_anew(&log, &changed);
+            let (_folder, changed) = copy_anew(&log);
             blank_body(&changed, position);
             assert_eq!(damage_positions(judge, &changed), [Some(position); 2], "the body of #{position}");
         }
@@ -108,7 +105,7 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
         let documents: i64 = Connection::open(&log).unwrap().query_row(count, [], |row| row.get(0)).unwrap();
         for change in ["DELETE FROM document", "UPDATE document SET bytes = x''"] {
             for offset in 0..documents {
-                copy_anew(&log, &changed);
+                let (_folder, changed) = copy_anew(&log);
                 let connection = Connection::open(&changed).unwrap();
                 connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
                 let one = format!("{change} WHERE id = (SELECT id FROM document LIMIT 1 OFFSET {offset})");
@@ -164,8 +161,7 @@ fn c9_an_erased_record_explains_only_earlier_bodies_from_which_no_state_is_made(
         (request, vec![names(request, 0), forked.clone()], Some(request)),
         (request, vec![forked.clone(), names(request, 0)], None),
     ] {
-        let changed = at.join("changed.db");
-        copy_anew(&log, &changed);
+        let (_folder, changed) = copy_anew(&log);
         said.iter().for_each(|body| append_core_record(&changed, body));
         blank_body(&changed, gone);
         assert_eq!(damage_positions(judge, &changed), [found; 2], "#{gone} and {said:?}");
