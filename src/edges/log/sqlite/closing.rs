@@ -4,15 +4,12 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::layout::{LogFileKind, connect_writing};
 use super::{fault, io_fault};
 use crate::edges::clock::random_bytes;
 use systole_core::types::ports::LogFault;
-
-/// The mark with the number of the opening.
-const OPENING: &str = "opening";
 
 /// Marks a log as open, in the file itself and not only in the write-ahead log, and numbers this opening. Only the
 /// holder of the lock may call this.
@@ -21,8 +18,7 @@ pub(super) fn begin(path: &Path) -> Result<i64, LogFault> {
     let opening = i64::from_be_bytes(drawn);
     let mark = |checkpoint: &str| -> rusqlite::Result<()> {
         let connection = connect_writing(path, LogFileKind::Log)?;
-        set(&connection, "open", 1)?;
-        set(&connection, OPENING, opening)?;
+        set(&connection, 1, opening)?;
         connection.query_row(checkpoint, [], |_| Ok(()))?;
         connection.close().map_err(|(_, e)| e)
     };
@@ -33,16 +29,16 @@ pub(super) fn begin(path: &Path) -> Result<i64, LogFault> {
     marked.map(|()| opening).map_err(|e| fault(path, None, &e))
 }
 
-/// Marks the log as closed, and takes out the number of its opening: a backup is made of an open log. The checkpoint of closing brings the mark into the file.
+/// Marks the log as closed, and takes out the number of its opening: a backup is made of an open log. The checkpoint
+/// of closing brings the mark into the file.
 pub(super) fn end(connection: &Connection) -> rusqlite::Result<()> {
-    set(connection, "open", 0)?;
-    connection.execute("DELETE FROM mark WHERE name = ?1", [OPENING]).map(drop)
+    set(connection, 0, 0)
 }
 
-/// The random number of the opening that has the log; `None` if it was closed.
+/// The random number of the opening that has the log; 0 if it was closed, `None` if none was ever numbered.
 pub(super) fn opening(connection: &Connection) -> rusqlite::Result<Option<i64>> {
-    let sql = "SELECT value FROM mark WHERE name = ?1";
-    connection.query_row(sql, [OPENING], |row| row.get(0)).optional()
+    let sql = "SELECT value FROM mark WHERE name = 'opening'";
+    connection.query_row(sql, [], |row| row.get(0)).optional()
 }
 
 /// Whether it was closed when it was last used.
@@ -52,7 +48,8 @@ pub(super) fn was_closed(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(open != Some(1))
 }
 
-fn set(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
-    let sql = "INSERT OR REPLACE INTO mark (name, value) VALUES (?1, ?2)";
-    connection.execute(sql, params![name, value]).map(drop)
+/// Sets both marks in one commit.
+fn set(connection: &Connection, is_open: i64, opening: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO mark (name, value) VALUES ('open', ?1), ('opening', ?2)";
+    connection.execute(sql, [is_open, opening]).map(drop)
 }

@@ -19,7 +19,8 @@ use systole_core::types::ports::LogFault;
 pub(super) struct FileWatch {
     path: PathBuf,
     log: FileState,
-    wal: FileId,
+    /// `None` until there is one.
+    wal: Option<FileId>,
     /// The number of this opening.
     opening: i64,
     in_file: FileContent,
@@ -108,13 +109,11 @@ impl FileWatch {
     /// Begins to watch a log that is open, by the number of its opening.
     pub(super) fn of(path: &Path, opening: i64) -> Result<FileWatch, LogFault> {
         let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
-        // SQLite has made it: the log is open.
-        let wal = beside(path, wal::ENDING);
-        let wal = fs::metadata(&wal).map_err(|e| io_fault(&wal, &e))?;
+        let wal = fs::metadata(beside(path, wal::ENDING)).ok();
         Ok(FileWatch {
             path: path.to_owned(),
             log: FileState::of(&log),
-            wal: FileId::of(&wal),
+            wal: wal.as_ref().map(FileId::of),
             opening,
             in_file: FileContent::of(path)?,
         })
@@ -141,9 +140,14 @@ impl FileWatch {
             }
             self.log = now;
         }
-        let is_other = match fs::metadata(beside(&self.path, wal::ENDING)) {
-            Ok(found) => self.wal != FileId::of(&found),
-            Err(e) => e.kind() == ErrorKind::NotFound,
+        let found = fs::metadata(beside(&self.path, wal::ENDING)).map(|found| FileId::of(&found));
+        let is_other = match (self.wal, found) {
+            (Some(wal), Ok(found)) => wal != found,
+            (Some(_), Err(e)) => e.kind() == ErrorKind::NotFound,
+            (None, found) => {
+                self.wal = found.ok();
+                false
+            }
         };
         is_other.then_some(Displacement::WithoutWal)
     }
@@ -158,7 +162,7 @@ impl FileWatch {
     /// must be closed.
     pub(super) fn set_wal_aside(&self) -> Result<(), LogFault> {
         let wal = beside(&self.path, wal::ENDING);
-        if !fs::metadata(&wal).is_ok_and(|found| self.wal == FileId::of(&found)) {
+        if !fs::metadata(&wal).is_ok_and(|found| self.wal == Some(FileId::of(&found))) {
             return Ok(());
         }
         let kept = wal::free_name(&self.path)?;
