@@ -56,7 +56,7 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
     for (listener, says) in [
         ("code: ./none", "listeners.source.code: `./none`"),
         ("code: ./src/main.rs", "is not a folder"),
-        ("code: .", "holds the organism's file, which no listener may read"),
+        ("code: .", "holds the log, which no listener may read"),
         ("code: ./tools", "holds the program tools/x.py"),
         ("code: ./src, run: [x]", "listeners.source.run: a listener of `code` is built in"),
         ("code: ./src, accepts: [ask]", "listeners.source.accepts: a listener of `code` is built in"),
@@ -70,7 +70,7 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
     let folder = organism("code: ./link, entry: true");
     std::os::unix::fs::symlink(".", folder.path().join("link")).unwrap();
     let ran = systole(folder.path(), &["check"]);
-    assert!(ran.stdout.contains("holds the organism's file"), "through a link: {ran:?}");
+    assert!(ran.stdout.contains("holds the log"), "through a link: {ran:?}");
     let logged = systole(
         folder.path(),
         &["check", "--set", "listeners.source.code=./empty", "--set", "log.path=empty/new.db"],
