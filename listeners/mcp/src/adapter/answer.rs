@@ -30,6 +30,8 @@ const UNKNOWN: &str = "unknown";
 const CUTS: [(usize, usize); 4] = [(256 << 10, 4096), (32 << 10, 1024), (4 << 10, 256), (256, 32)];
 /// How large such an answer may be after it was cut.
 const CUT_BYTES: usize = 768 << 10;
+/// JSON of this size is never too large.
+const SMALL_BYTES: usize = 16 << 10;
 
 /// An answer, and what was left out of it.
 pub(super) struct AnswerPayload {
@@ -89,8 +91,8 @@ pub(super) fn answer(
         Ok(answer) => return Ok(answer),
         Err(unfit) => unfit,
     };
-    // What is small is no better when it is cut.
-    if value.to_string().len() < CUT_BYTES {
+    // What is small as JSON is not too large as XML, whose tags take several times as much.
+    if value.to_string().len() < SMALL_BYTES {
         return Err(unfit);
     }
     for (text, list) in CUTS {

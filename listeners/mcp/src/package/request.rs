@@ -41,7 +41,7 @@ pub struct RequestFault {
 }
 
 const NPX: &str = "[npx, PACKAGE, ARGUMENT], or PACKAGE@VERSION";
-const UVX: &str = "[uvx, PACKAGE, ARGUMENT], or PACKAGE==VERSION, or [uvx, --from, PACKAGE, PROGRAM], or --with OTHER before it";
+const UVX: &str = "[uvx, PACKAGE, ARGUMENT], or PACKAGE==VERSION, or [uvx, --from, PACKAGE, PROGRAM]";
 
 impl PackageKind {
     /// The ending of the name of its lock.
