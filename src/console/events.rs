@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::api_types;
-use super::request_refusals::LOOK;
 use super::http_state::StreamPlace;
+use super::request_refusals::LOOK;
 use crate::runtime::front::{OrganismHandle, ReaderToken};
 use crate::runtime::spoken::LiveObserver;
 use crate::runtime::tail::{FollowPosition, FollowedRecord, SharedRecord};

@@ -147,7 +147,7 @@ fn c9_an_erased_record_explains_only_earlier_bodies_from_which_no_state_is_made(
     let log = log_in(at);
     let request = positions(&log, |record| *record.body == *GRANT.as_bytes())[0];
     let approved = positions(&log, |record| record.header.kind == RecordKind::Approval)[1];
-    let names = |position, part| core_payload::erased(None, &[(Position(position), vec![part])], &[]);
+    let names = |position, part| core_payload::erased("root", None, &[(Position(position), vec![part])], &[]);
     let forked = core_payload::erased_before_fork(&[], &[]);
     let last = read_all(&log).len() as u64;
     let later = last + 2;

@@ -30,7 +30,7 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
 #[test]
 fn f4_a_resume_of_what_is_not_paused_is_refused() {
     let mut stage = DecideStage::new();
-    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("k", "tool", None);
     assert_eq!(
         pause(&mut stage, Some(&root()), false),
