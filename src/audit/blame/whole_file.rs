@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
+use systole_kit::writer::visible;
 
 use super::changes::{ChangeSet, changes};
 use super::counted;
@@ -62,7 +63,8 @@ impl BlamedFile {
         let digits = self.lines.len().to_string().len();
         let shown = (1..).zip(self.lines.iter().zip(leads)).map(|(number, ((text, _), lead))| {
             let blank = " ".repeat(wide.saturating_sub(width(&lead)));
-            format!("{lead}{blank}  {number:>digits$}  {}", plain(text))
+            // The text keeps its indentation.
+            format!("{lead}{blank}  {number:>digits$}  {}", visible(text)).trim_end().to_owned()
         });
         shown.collect()
     }
