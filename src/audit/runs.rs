@@ -450,7 +450,7 @@ mod tests {
         ] {
             let Key { step, pass, item, agent } = Key::of(key);
             let workflow = Name::parse("w").unwrap();
-            let goal = RunStep { workflow, step, pass, item, agent, sentence: None };
+            let goal = RunStep { workflow, step, pass, item, agent, sentence: None, unanswered: None };
             assert_eq!(goal.label(), label);
         }
     }
