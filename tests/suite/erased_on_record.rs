@@ -121,7 +121,7 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
     keyed(at);
     done(systole(at, &["checkpoint"]));
     let log = log_in(at);
-    let approved = positions(&log, |record| record.header.kind == RecordKind::Approval)[1];
+    let approved = positions(&log, |record| record.header.kind == RecordKind::Approval).pop().unwrap();
     blank_body(&log, approved);
     let damaged = is(7, format!("damaged at #{approved}"));
     for more in [&[][..], &["--policy", "proof.policy"], &["--state"]] {
@@ -146,7 +146,7 @@ fn c9_an_erased_record_explains_only_earlier_bodies_from_which_no_state_is_made(
     done(systole(at, &["approve", "a1"]));
     let log = log_in(at);
     let request = positions(&log, |record| *record.body == *GRANT.as_bytes())[0];
-    let approved = positions(&log, |record| record.header.kind == RecordKind::Approval)[1];
+    let approved = positions(&log, |record| record.header.kind == RecordKind::Approval).pop().unwrap();
     let names = |position, part| core_payload::erased("root", None, &[(Position(position), vec![part])], &[]);
     let forked = core_payload::erased_before_fork(&[], &[]);
     let last = read_all(&log).len() as u64;
