@@ -223,7 +223,7 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "clients.NAME.roles",
         "[]",
-        "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person",
+        "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them",
     ).of(KeyForm::SetOf(&["read", "operate", "approve"])),
     key("payloads", "none", "payloads in the compact form, by name").of(KeyForm::Names("")),
     key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(KeyForm::Compact),

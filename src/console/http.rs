@@ -135,7 +135,7 @@ impl HttpDoor {
     }
 }
 
-/// The refusal of a request whose head the door does not serve, whoever sends it.
+/// The refusal of a request whose head the door does not serve.
 fn unfit_head(request: &Request) -> Option<Response> {
     let headers = request.headers();
     if let Some(words) = pages::guard::given_twice(headers) {

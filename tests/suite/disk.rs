@@ -161,7 +161,7 @@ fn flat(text: &str) -> String {
 }
 
 #[test]
-fn a_tip_that_cannot_be_written_is_said_once_and_when_it_is_written_again() {
+fn c15_a_tip_that_cannot_be_written_is_said_once_and_when_it_is_written_again() {
     if !may_trace() {
         return;
     }

@@ -29,7 +29,7 @@ impl InstalledProgram {
             let is_named = own.as_deref().and_then(Path::file_name) == Some(OsStr::new(name));
             is_named || is_same_file(&folder.join(name), &self.executable)
         };
-        folder.file_name() == Some(OsStr::new(SHIMS)) || CHOOSERS.iter().any(|name| is_chooser(&name))
+        folder.file_name() == Some(OsStr::new(SHIMS)) || CHOOSERS.iter().any(is_chooser)
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) enum Decided {
     /// Call the tool again with the answers.
     Call(Box<CallToolRequestParams>),
     /// Wait for the result of the open call. The parameters name its tool.
-    Wait(Box<CallToolRequestParams>, SentCall),
+    Wait(Box<CallToolRequestParams>, Box<SentCall>),
     /// Say this to the pump.
     Say(ReplyContent),
 }
@@ -169,7 +169,7 @@ impl WaitingCall {
                     // A server that no longer waits ends its call by itself.
                     let _waits = question.answer.send(answer);
                 }
-                Decided::Wait(Box::new(params), call)
+                Decided::Wait(Box::new(params), Box::new(call))
             }
         }
     }

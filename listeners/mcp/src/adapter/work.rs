@@ -34,7 +34,7 @@ impl Work {
         let params = match Answers::read(&asked.payload) {
             Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers) {
                 Decided::Call(params) => *params,
-                Decided::Wait(params, call) => return self.ended(&asked, &line, &params, call).await,
+                Decided::Wait(params, call) => return self.ended(&asked, &line, &params, *call).await,
                 Decided::Say(said) => return said,
             },
             Err(_) => match self.requested(&asked) {
