@@ -120,7 +120,7 @@ impl Copy {
             LogFault::Damaged { .. } => {
                 (CommandExit::Log, format!("the log {ill}"), "the broker's store, from a backup")
             }
-            LogFault::Io { .. } => (
+            LogFault::Full { .. } | LogFault::Io { .. } => (
                 CommandExit::Unavailable,
                 ill.to_string(),
                 "the same again when there is room and this user may write there; or --to FILE",
@@ -132,7 +132,6 @@ impl Copy {
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
             | LogFault::Elsewhere { .. }
-            | LogFault::Full { .. }
             | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);

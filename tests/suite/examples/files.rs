@@ -35,6 +35,7 @@ const SHOWN: [(Code, &str); 24] = [
     (Code::ConfigUnpriced, "warnings/unpriced"),
     (Code::ConfigSkippedGoal, "warnings/workflow"),
     (Code::ConfigSandbox, "config/sandbox"),
+    (Code::ConfigSharedFolder, "warnings/shared-folder"),
     (Code::ConfigUnpinned, "config/mcp-unpinned"),
 ];
 
