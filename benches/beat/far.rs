@@ -92,7 +92,7 @@ fn in_flight(table: &mut Table, program: &Path) {
                 packed.push((records as f64 / bundles as f64, f64::NAN));
                 apart.push((large as f64 / (bytes + large) as f64, f64::NAN));
                 let before = worked().0;
-                drop(far_log::opened(&broker, &folder.path().join("second.db")).await);
+                drop(Box::pin(far_log::opened(&broker, &folder.path().join("second.db"))).await);
                 followed.push(((worked().0 - before) * 1e6 / records as f64, pace.work_us));
                 let course = Course::new(TEXT, 1, Stage::Gather);
                 let file = LogPlace::File(folder.path().join("bench.db"));

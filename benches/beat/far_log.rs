@@ -24,7 +24,8 @@ pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, OpenNatsLog) {
     let stream = LogStream::find_or_make(connection.into(), &bench, 1).await.unwrap();
     let began = now();
     let manner = TakeOverMode::AtOnce;
-    let opened = nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await.unwrap();
+    let opened = nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint));
+    let opened = Box::pin(opened).await.unwrap();
     (began.elapsed().as_secs_f64(), opened)
 }
 

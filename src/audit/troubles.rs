@@ -21,6 +21,9 @@ const PAGE: usize = 512;
 /// Pairs of code and listener that are told apart.
 const PAIRS: usize = 200;
 
+/// The fields of the search that finds the records of a kind of trouble.
+pub type TroubleSearch = [(&'static str, String); 3];
+
 /// A kind of trouble at one listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TroubleCount {
@@ -37,7 +40,7 @@ pub struct TroubleCount {
     /// What it said.
     pub words: String,
     /// The fields of a search that finds all of them: name and value.
-    pub search: [(&'static str, String); 3],
+    pub search: TroubleSearch,
 }
 
 /// The troubles of a time.
@@ -89,7 +92,7 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
 }
 
 /// The code of a record that says that something went wrong, the listener, and the search that finds it.
-fn trouble(record: &Record) -> Option<(String, String, [(&'static str, String); 3])> {
+fn trouble(record: &Record) -> Option<(String, String, TroubleSearch)> {
     let h = &record.header;
     let code = h.code?;
     let (field, whom) = match (&h.to, code) {

@@ -75,12 +75,14 @@ use std::sync::Arc;
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_workflow::spec::Workflow;
 
+use declared::Declared;
 use diagnostics::{Diagnostics, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
+use tree::Node;
 
 pub use bus::{BusKey, BusKeyFault, named_key};
 pub use client_rights::TokenSource;
@@ -282,6 +284,21 @@ struct Page<'p> {
     has_scripts: bool,
 }
 
+/// Reads the text with the settings over it. `None` if it has mistakes or says nothing.
+fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Declared)> {
+    let stretch = diagnostics.file();
+    let mut root = yaml::read(diagnostics, stretch)?;
+    settings::apply(diagnostics, &mut root);
+    if root.is_empty() && diagnostics.is_clean() {
+        return None;
+    }
+    let mut declared = declared::read(diagnostics, &root)?;
+    for party in &mut declared.parties {
+        party.approval.expires_ms.get_or_insert(era.approval_ms);
+    }
+    Some((root, declared))
+}
+
 /// The checks that loading, `check` and reading back share.
 fn check(
     Page { file, text, settings, lies, has_scripts }: Page<'_>,
@@ -292,20 +309,9 @@ fn check(
 ) -> Result<OrganismFile, FileMistakes> {
     let is_stored = matches!(given, Given::Any);
     let mut diagnostics = Diagnostics::new(file, &text, settings, given);
-    let stretch = diagnostics.file();
-    let Some(mut root) = yaml::read(&mut diagnostics, stretch) else {
+    let Some((root, mut declared)) = read_declared(&mut diagnostics, era) else {
         return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.refused() });
     };
-    settings::apply(&mut diagnostics, &mut root);
-    if root.is_empty() && diagnostics.is_clean() {
-        return Err(empty(file));
-    }
-    let Some(mut declared) = declared::read(&mut diagnostics, &root) else {
-        return Err(diagnostics.refused());
-    };
-    for party in &mut declared.parties {
-        party.approval.expires_ms.get_or_insert(era.approval_ms);
-    }
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);

@@ -3,7 +3,7 @@
 //! last.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +23,15 @@ use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar, check_sandboxes, own_hash};
+use crate::edges::delivery::{
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
+};
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::alarms::LogAlarms;
 pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
 use crate::edges::log::writer::{BatchResult, WriterHandle};
+use crate::edges::nats::Broker;
 use crate::edges::system;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::plan::{RunPlan, StartFault};
@@ -188,19 +191,17 @@ impl Organism {
         check_sandboxes(&plan.composition, is_still)?;
         let program = tokio::task::spawn_blocking(own_hash);
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
-        let places = OrganismPlaces::of(&plan);
-        let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
-        let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
+        let (places, how) = (OrganismPlaces::of(&plan), (plan.stands_by, plan.given_up));
+        let log = keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how);
+        let log = Box::pin(log).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
         let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
-        let own = broker::start(plan.managed.filter(|_| !is_still), &composition, &plan.surroundings, &pump);
-        let own = Box::pin(own).await?;
-        let others = broker.filter(|_| own.is_none() && !is_still);
-        let refusals = BrokerReports::open(others.as_ref(), &pump).await;
-        let broker = own.as_ref().map(Own::broker).or(others);
+        let (managed, others) = (plan.managed.filter(|_| !is_still), broker.filter(|_| !is_still));
+        let used = used_broker(managed, others, (&composition, &plan.surroundings), &pump);
+        let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
             (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
         let (followed, tail) = LogTail::of(log.reader.clone(), last);
@@ -213,17 +214,11 @@ impl Organism {
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
-        // The last step that can fail: until here a log of an older format is as it was.
-        let writing = log.writing();
-        if writing.is_err() {
-            carriers.stop().await;
-        }
-        let WritableLog { writer, secret, alarms, notes } = writing?;
+        let WritableLog { writer, secret, alarms, notes } = open_writing(log, &carriers).await?;
         let (writer, written) = start_writer(writer, &alarms).map_err(unmade)?;
         let ports = ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
-        let (lookups, batches) = (start_reader(reader.clone(), pump.clone()), hand_to(writer.clone()));
-        let lookups = lookups.map_err(unmade)?;
+        let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let engine = engine.of_program(program.await.unwrap_or_default());
@@ -394,6 +389,31 @@ fn start_writer(
     Ok((Arc::new(writer), settled))
 }
 
+/// The broker that is used, and the reports of what it refuses: the organism's own server, if it has one, or that of
+/// others.
+async fn used_broker(
+    managed: Option<PathBuf>,
+    others: Option<Arc<Broker>>,
+    (composition, surroundings): (&Composition, &InheritedVariables),
+    pump: &mpsc::Sender<PumpInput>,
+) -> Result<(Option<Own>, Option<Arc<Broker>>, BrokerReports), StartFault> {
+    let own = Box::pin(broker::start(managed, composition, surroundings, pump)).await?;
+    let others = others.filter(|_| own.is_none());
+    let refusals = BrokerReports::open(others.as_ref(), pump).await;
+    let broker = own.as_ref().map(Own::broker).or(others);
+    Ok((own, broker, refusals))
+}
+
+/// Opens the writing side of the log: the last step of a start that can fail. Until here a log of an older format is as
+/// it was.
+async fn open_writing(log: OwnedLog, carriers: &Carriers) -> Result<WritableLog, StartFault> {
+    let writing = log.writing();
+    if writing.is_err() {
+        carriers.stop().await;
+    }
+    Ok(writing?)
+}
+
 /// Passes the pump's batches to the writer.
 fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send> {
     Box::new(move |batch, hand| {
@@ -409,17 +429,20 @@ fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> B
 fn start_reader(
     reader: Arc<dyn LogReader>,
     pump: mpsc::Sender<PumpInput>,
-) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
+) -> Result<std::sync::mpsc::SyncSender<Lookup>, StartFault> {
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
-    std::thread::Builder::new().name("log-reader".into()).spawn(move || {
-        let _tells = TellsOfItsFall(pump.clone());
-        let mut begun = BegunViews::default();
-        for lookup in asked {
-            if pump.blocking_send(PumpInput::Found(answer(&*reader, &mut begun, lookup))).is_err() {
-                return;
+    std::thread::Builder::new()
+        .name("log-reader".into())
+        .spawn(move || {
+            let _tells = TellsOfItsFall(pump.clone());
+            let mut begun = BegunViews::default();
+            for lookup in asked {
+                if pump.blocking_send(PumpInput::Found(answer(&*reader, &mut begun, lookup))).is_err() {
+                    return;
+                }
             }
-        }
-    })?;
+        })
+        .map_err(unmade)?;
     Ok(lookups)
 }
 

@@ -217,7 +217,6 @@ fn written() -> Vec<Arc<[u8]>> {
     let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
     let child = root.child("heat").unwrap();
     let odd = "<&>\"'\u{202e}\n\tü";
-    let bare = core_payload::system_error(&Refusal::new(Code::Invalid, odd));
     let refusal = with_everything(odd);
     let limit = ExceededLimit { what: Measure::Messages, used: 400, limit: 500 };
     let attempt = |number, code: Option<Code>| AttemptRecord {
@@ -278,7 +277,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::system_thread_error(child.as_str(), true, odd),
         core_payload::dead_letter("d-1", 5),
         core_payload::final_report("synthetic", "partial", odd, odd),
-        bare,
+        core_payload::system_error(&Refusal::new(Code::Invalid, odd)),
         core_payload::system_error(&refusal),
         core_payload::listener_error("upstream-down", &refusal),
         core_payload::attempt(&attempt(1, None)),

@@ -90,7 +90,12 @@ fn g4_an_auditor_reads_all_decisions_with_what_ran_in_one_look() {
     let then = decisions(at, &["--at", &decided["position"].to_string()]);
     assert_eq!((then.len(), &then[0]["id"], &then[0]["ran"]["state"]), (1, &a1, &json!("open")));
 
-    // The route, part by part, and the page.
+    route_and_page_show(at, &all);
+    organism.interrupt();
+}
+
+/// The route, part by part, and the page show the same decisions.
+fn route_and_page_show(at: &Path, all: &[Value]) {
     let run = run_file(at);
     let first = ask(&run, "GET", "/v1/decisions?limit=2", &[], "").json;
     let next = format!("/v1/decisions?before={}", first["next"].as_str().unwrap());
@@ -108,5 +113,4 @@ fn g4_an_auditor_reads_all_decisions_with_what_ran_in_one_look() {
     ] {
         assert!(shown.body.contains(words), "{words}: {}", shown.body);
     }
-    organism.interrupt();
 }

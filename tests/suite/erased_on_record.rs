@@ -180,7 +180,7 @@ fn c5_a_fork_names_what_it_lacks_at_its_own_positions() {
             && String::from_utf8_lossy(&record.body).contains("model-result")
     };
     let second = positions(&log, is_result).pop().unwrap();
-    let thread = read_all(&log)[second as usize - 1].header.thread.to_string();
+    let thread = read_all(&log)[usize::try_from(second).unwrap() - 1].header.thread.to_string();
     done(systole(at, &["erase", "--whole", &second.to_string()]));
     done(systole(at, &["ask", "--thread", &thread, "And then?"]));
     let forked = systole(at, &["fork", &format!("{thread}@1"), "-o", "fork.db"]);

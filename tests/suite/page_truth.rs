@@ -1,7 +1,7 @@
 //! What pages say is so: rates, counts that lead to what they count, consequences, commands that show the same, and
 //! buttons only for orders that a client may give.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::console::{Browser, text_of};
 use crate::organism::folder;
