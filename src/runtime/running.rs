@@ -396,7 +396,7 @@ async fn used_broker(
     others: Option<Arc<Broker>>,
     (composition, surroundings): (&Composition, &InheritedVariables),
     pump: &mpsc::Sender<PumpInput>,
-) -> Result<(Option<Own>, Option<Arc<Broker>>, BrokerReports), StartFault> {
+) -> Result<(Option<Own>, Option<Arc<Broker>>, Option<BrokerReports>), StartFault> {
     let own = Box::pin(broker::start(managed, composition, surroundings, pump)).await?;
     let others = others.filter(|_| own.is_none());
     let refusals = BrokerReports::open(others.as_ref(), pump).await;
