@@ -98,7 +98,9 @@ fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
     let bare = nearest(typed, codes().map(name))
         .filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let bare = codes().find(|code| Some(name(code)) == bare);
-    let family = nearest(typed, all.iter().map(KnownCode::family));
+    // A short word is near to many families; only one with the same first letter is meant.
+    let family =
+        nearest(typed, all.iter().map(KnownCode::family).filter(|family| family.get(..1) == typed.get(..1)));
     let near = match typed.contains('.') {
         true => nearest(typed, codes()),
         false => family.or(bare),

@@ -135,7 +135,7 @@ async fn c2_a_record_that_cannot_be_proved_is_refused_with_a_fix() {
     refused(
         &["verify", "three", "--against", "hello.db"],
         2,
-        "--against, --state and --prompts are for a log",
+        "--against, --witness, --state and --prompts are for a log",
     );
     refused(&["verify", "three", "--key", "acme"], 2, "--key: ");
     refused(&["verify", "three", "--key", &key, "--policy", "p"], 2, "cannot be used with");
