@@ -57,7 +57,7 @@ fn damage_positions(judge: &mut Judge, log: &Path) -> [Option<u64>; 2] {
 }
 
 /// Adds a record of the core to the log's own thread.
-fn append_core_record(log: &Path, body: &[u8]) {
+pub(crate) fn append_core_record(log: &Path, body: &[u8]) {
     let end = read_all(log).into_iter().rfind(|record| record.header.thread.is_sys()).unwrap();
     let id = MessageId::new(end.header.time.0, &[7; 10]);
     let header = Header::told(ThreadId::sys(), end.header.seq + 1, id, end.header.time, end.header.config);
@@ -127,7 +127,7 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
     for more in [&[][..], &["--policy", "proof.policy"], &["--state"]] {
         assert_eq!(verdict(at, more), damaged, "{more:?}");
     }
-    for command in [&["doctor"][..], &["export", "@last", "-o", "N.zip"], &["checkpoint"]] {
+    for command in [&["doctor"][..], &["checkpoint"]] {
         let ran = systole(at, command);
         let flat =
             [ran.stdout.as_str(), &ran.stderr].concat().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -135,7 +135,6 @@ fn c9_a_body_or_document_that_is_gone_without_a_record_is_damage_for_every_verif
         assert!(flat.contains("the state of its thread is made from it"), "{command:?}: {ran:?}");
         assert!(flat.contains(&format!("position {approved}")), "{command:?}: {ran:?}");
     }
-    assert!(!at.join("N.zip").exists());
 }
 
 #[test]

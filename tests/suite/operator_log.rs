@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::http::house;
 use crate::organism::say;
-use crate::program::{Events, Running, ask, run_file, systole};
+use crate::program::{Running, ask, run_file, systole};
 use crate::tidy::sources;
 
 /// The fields that an event may have besides its message. None of them holds a payload or a secret.
@@ -61,7 +61,7 @@ fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
     let edit = "UPDATE record SET body = CAST('<other/>' AS BLOB) WHERE seq = 2 AND thread = (SELECT id FROM thread WHERE text = ?1)";
     assert_eq!(log.execute(edit, [&thread]).unwrap(), 1);
 
-    // An outcome, a stream and a page of records.
+    // An outcome and a page of records.
     assert_eq!(wait().json["result"]["code"], "thread.damaged");
     let line = organism.says("an outcome cannot be read for the sender that waits for it: ");
     assert!(line.contains(" error: ") && line.contains("hello.db is damaged at position "), "{line}");
@@ -72,9 +72,6 @@ fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
     let read = ask(&run, "GET", &format!("/v1/threads/{thread}/records"), &[], "");
     assert_eq!(read.status, 503, "{read:?}");
     organism.says("the log cannot be read for a client: ");
-    let mut events = Events::open(&run, "?from=0", &[]);
-    while events.heard().is_some_and(|(_, kind, _)| kind != "fault") {}
-    organism.says("a stream of events ended: the log cannot be read: ");
 
     // Files beside the log.
     for beside in ["hello.db.find", "hello.db.notes"] {

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::Value;
+use systole_core::rules::core_payload;
 use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::Position;
 
+use crate::erased_on_record::append_core_record;
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Ran, systole};
 use crate::replay::{agent, heads, is, log_in, placed, plays, question};
@@ -32,7 +35,12 @@ fn edit_prompt(at: &Path, call: &Value) -> String {
     let body = call["body"].as_str().unwrap();
     let (before, after) = body.split_once(" prompt=\"").unwrap();
     let (hash, after) = after.split_once('"').unwrap();
-    let other = Digest::of(hash.as_bytes()).to_string();
+    // Another document of the log: one that is not there would be damage.
+    let log = Connection::open(at.join("hello.db")).unwrap();
+    let other: [u8; 32] = log.query_row("SELECT hash FROM config", [], |row| row.get(0)).unwrap();
+    log.close().unwrap();
+    let other = Digest(other).to_string();
+    assert_ne!(other, hash);
     let edited = format!("{before} prompt=\"{other}\"{after}");
     rewrite(at, &thread(at, FIRST), call["seq"].as_u64().unwrap(), &edited);
     other
@@ -153,6 +161,8 @@ fn c2_a_prompt_that_cannot_be_made_again_is_not_checked_and_never_different() {
         b"[erased]".iter().copied().chain(std::iter::repeat(b'*')).take(body.len()).collect();
     log.execute("UPDATE record SET salt = ?2, body = ?3 WHERE pos = ?1", (pos, seal.0, blank)).unwrap();
     log.close().unwrap();
+    let erased = core_payload::erased("root", None, &[(Position(pos.cast_unsigned()), vec![0])], &[]);
+    append_core_record(&at.join("hello.db"), &erased);
     reasons("is erased", calls.len());
 
     // The configuration does not fit its hash: the log is damaged, and nothing is said about prompts.

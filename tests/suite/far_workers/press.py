@@ -19,9 +19,9 @@ def note(*words):
         book.write((" ".join(words) + "\n").encode())
 
 
-def reply(delivery):
+def reply(delivery, wanted=lambda: True):
     meta, asked = ET.fromstring(delivery)
-    stamp = meta.find(STAMP + "stamp")
+    stamp = meta.find(STAMP)
     note("asked", NAME, stamp.get("key"), stamp.get("attempt"), stamp.get("delivery"))
     # The scripts of the workload look for elements without a prefix.
     parts = "".join(f"<{part}>{escape(asked.findtext(PRESS + part))}</{part}>" for part in ("token", "mark"))
@@ -29,8 +29,8 @@ def reply(delivery):
     return f'<reply xmlns="{LISTENER[1:-1]}" delivery="{stamp.get("delivery")}">{stamped}</reply>'.encode()
 
 
-async def connected(*given, connect=nats.connect, **named):
-    client = await connect(*given, **named)
+async def connect_and_note(client, *given, connect=nats.NATS.connect, **named):
+    await connect(client, *given, **named)
     request = client.request
 
     async def noted(subject, payload=b"", **named):
@@ -42,8 +42,7 @@ async def connected(*given, connect=nats.connect, **named):
 
     client.request = noted
     print("connected", file=sys.stderr, flush=True)
-    return client
 
 
-nats.connect = connected
+nats.NATS.connect = connect_and_note
 asyncio.run(main())
