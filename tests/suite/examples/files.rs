@@ -11,7 +11,7 @@ use systole_core::types::codes::Code;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 24] = [
+const SHOWN: [(Code, &str); 25] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
