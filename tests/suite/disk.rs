@@ -126,9 +126,10 @@ fn a_full_disk_fails_senders_but_not_readers() {
     board.take_down();
     let words = life::last_words(&trial.house);
     assert!(status.success(), "{status}: {words}");
-    for once in [" error: ", "cannot be written: the disk is full; ", " note: ", "is written again, after "] {
-        assert_eq!(words.matches(once).count(), 1, "{once}: {words}");
-    }
+    // Each begin has its end, and many commits that failed in a row are one line.
+    let lines = [" error: ", "cannot be written: the disk is full; ", " note: ", "is written again, after "];
+    let counts = lines.map(|line| words.matches(line).count());
+    assert!((1..9).contains(&counts[0]) && counts == [counts[0]; 4], "{words}");
     trial.judged("a full disk");
 }
 

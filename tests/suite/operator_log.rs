@@ -73,19 +73,6 @@ fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
     assert_eq!(read.status, 503, "{read:?}");
     organism.says("the log cannot be read for a client: ");
 
-    // Files beside the log.
-    for beside in ["hello.db.find", "hello.db.notes"] {
-        let path = folder.path().join(beside);
-        let _absent = fs::remove_file(&path);
-        fs::create_dir(&path).unwrap();
-    }
-    let found = ask(&run, "GET", "/v1/find?q=hello", &[], "");
-    assert_eq!(found.status, 503, "{found:?}");
-    let line = organism.says("the search file cannot be used for a client: ");
-    assert!(line.contains("hello.db.find") && line.contains("; try: "), "{line}");
-    ask(&run, "GET", "/proof", &[("Accept", "application/json")], "");
-    let line = organism.says("the checkpoints beside the log cannot be read for a client: ");
-    assert!(line.contains("hello.db.notes") && line.contains("; try: the path of a file in it"), "{line}");
     drop(organism);
 }
 

@@ -358,7 +358,7 @@ fn an_answer_of_a_script_serves_a_number_of_times_or_always() {
         assert!(read(good).is_ok(), "{good}");
     }
     for wrong in ["0", "-1", "often", "1.5", "[1]"] {
-        let words = read(wrong).expect_err(wrong).words;
+        let words = read(wrong).expect_err(wrong).to_string();
         assert_eq!(words, "line 2, column 21: `times` is a number from 1 up, or always", "{wrong}");
     }
 }
