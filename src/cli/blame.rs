@@ -25,7 +25,7 @@ pub(super) struct BlameLine {
     place: Place,
     #[command(flatten)]
     past: PastPosition,
-    /// FILE:LINE, a path from here, and a line from 1; FILE alone lists all its lines
+    /// FILE:LINE, a path from here and a line from 1; FILE alone lists all
     #[arg(value_name = "FILE:LINE")]
     spot: String,
 }
