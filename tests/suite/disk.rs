@@ -180,10 +180,10 @@ fn c15_a_tip_that_cannot_be_written_is_said_once_and_when_it_is_written_again() 
     board.take_down();
     let words = life::last_words(&trial.house);
     assert!(status.success(), "{status}: {words}");
-    // Each begin has its end, and many writes that failed in a row are one line.
+    // No end without a begin, and writes that failed in a row are one line.
     let [begins, ends] = ["a log that loses its end may not be noticed; try: ", "the tip of "]
         .map(|line| words.matches(line).count());
-    assert!(begins == ends && (1..9).contains(&begins), "{words}");
+    assert!((1..18).contains(&begins) && ends <= begins, "{words}");
     trial.judged("a tip that cannot be written");
 }
 
