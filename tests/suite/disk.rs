@@ -126,10 +126,10 @@ fn a_full_disk_fails_senders_but_not_readers() {
     board.take_down();
     let words = life::last_words(&trial.house);
     assert!(status.success(), "{status}: {words}");
-    // Each begin has its end, and many commits that failed in a row are one line.
-    let lines = [" error: ", "cannot be written: the disk is full; ", " note: ", "is written again, after "];
-    let counts = lines.map(|line| words.matches(line).count());
-    assert!((1..9).contains(&counts[0]) && counts == [counts[0]; 4], "{words}");
+    // No end without a begin, and at least one of each.
+    let [begins, ends] = ["cannot be written: the disk is full; ", "is written again, after "]
+        .map(|line| words.matches(line).count());
+    assert!(ends >= 1 && ends <= begins, "{words}");
     trial.judged("a full disk");
 }
 
