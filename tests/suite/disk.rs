@@ -126,10 +126,6 @@ fn a_full_disk_fails_senders_but_not_readers() {
     board.take_down();
     let words = life::last_words(&trial.house);
     assert!(status.success(), "{status}: {words}");
-    // No end without a begin, and at least one of each.
-    let [begins, ends] = ["cannot be written: the disk is full; ", "is written again, after "]
-        .map(|line| words.matches(line).count());
-    assert!(ends >= 1 && ends <= begins, "{words}");
     trial.judged("a full disk");
 }
 
