@@ -82,7 +82,7 @@ async def handle(client, message, wanted):
 
 
 async def serve(client, jobs, stopping):
-    """Takes deliveries until it is told to stop, and finishes them. `jobs` has what it works on."""
+    """Takes deliveries until it has to stop, and finishes them. `jobs` has what it works on."""
     name, organism = NAME.replace(".", "_"), ORGANISM
     await client.connect(URL, inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=KEY, max_reconnect_attempts=-1)
 

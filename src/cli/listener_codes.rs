@@ -17,7 +17,7 @@ pub struct ListenerCode {
 
 /// The fix of an answer that a model wrote wrongly: the model is asked again, so a person has something to do only if it
 /// happens often.
-const OF_MODEL: &str = "nothing, as the model is told; if it happens often, `systole context` shows what the model saw, and \
+const OF_MODEL: &str = "nothing, as the model answers again; if it happens often, `systole context` shows what the model saw, and \
      another `dialect`, a larger model or a shorter prompt helps";
 
 macro_rules! listener_codes {
@@ -107,7 +107,7 @@ listener_codes! {
 pub fn all() -> Vec<ListenerCode> {
     let of_models = FAILURES.iter().map(|row| ListenerCode {
         code: format!("agent.{}", row.slug),
-        meaning: format!("an agent's model wrote something unusable, and was told: {}", row.told),
+        meaning: format!("the answer of an agent's model cannot be used, and the model reads: {}", row.told),
         fix: OF_MODEL,
     });
     let others = OTHERS.iter().map(|(code, meaning, fix)| ListenerCode {

@@ -199,8 +199,7 @@ impl Organism {
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
         let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
-        let (managed, others) = (plan.managed.filter(|_| !is_still), broker.filter(|_| !is_still));
-        let used = used_broker(managed, others, (&composition, &plan.surroundings), &pump);
+        let used = used_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
             (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
@@ -390,15 +389,16 @@ fn start_writer(
 }
 
 /// The broker that is used, and the reports of what it refuses: the organism's own server, if it has one, or that of
-/// others.
+/// others. An organism that hands out nothing uses none.
 async fn used_broker(
-    managed: Option<PathBuf>,
-    others: Option<Arc<Broker>>,
+    (managed, others): (Option<PathBuf>, Option<Arc<Broker>>),
+    is_still: bool,
     (composition, surroundings): (&Composition, &InheritedVariables),
     pump: &mpsc::Sender<PumpInput>,
 ) -> Result<(Option<Own>, Option<Arc<Broker>>, Option<BrokerReports>), StartFault> {
-    let own = Box::pin(broker::start(managed, composition, surroundings, pump)).await?;
-    let others = others.filter(|_| own.is_none());
+    let own = broker::start(managed.filter(|_| !is_still), composition, surroundings, pump);
+    let own = Box::pin(own).await?;
+    let others = others.filter(|_| own.is_none() && !is_still);
     let refusals = BrokerReports::open(others.as_ref(), pump).await;
     let broker = own.as_ref().map(Own::broker).or(others);
     Ok((own, broker, refusals))

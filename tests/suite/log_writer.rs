@@ -101,6 +101,7 @@ fn what_fails_is_among_the_troubles_while_it_lasts_and_after_it() {
             assert_eq!(alarms.all().iter().map(|one| one.kind).collect::<Vec<_>>(), [kind]);
         }
         assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
+        alarms.settle(true);
         let all = alarms.all();
         assert!(matches!(all.as_slice(), [one] if one.kind == kind && one.until.is_some()), "{all:?}");
         log.next_commits([ending; 1000]);

@@ -85,10 +85,6 @@ pub(super) fn log_finding(fault: &LogFault) -> Finding {
         }
         _ => fix,
     };
-    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::Full { .. } | LogFault::InUse { .. }) {
-        CommandExit::Unavailable
-    } else {
-        CommandExit::Log
-    };
+    let exit = if fault.is_damage() { CommandExit::Log } else { CommandExit::Unavailable };
     Finding::problem("log", fault.to_string(), fix, exit)
 }

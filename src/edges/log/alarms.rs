@@ -1,6 +1,7 @@
 //! Alarms: what keeps the log from being written as it should while an organism runs. They are a full disk, a tip
 //! that cannot be written, and a write that failed. Each is reported once when it begins and once when it ends, and is
-//! kept for those who ask later.
+//! kept for those who ask later. It ends once nothing has failed for a while: on a disk that is nearly full, small
+//! writes succeed between large ones that fail.
 //!
 //! Beginnings and ends come in; events for the operator and the list of alarms go out. It writes no file, because the
 //! disk may be full.
@@ -13,6 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::{Millis, spoken};
+
+/// How long nothing may fail before an alarm ends.
+const CALM_MS: u64 = 3_000;
 
 /// The kinds of alarms. A log has at most one of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,6 +42,8 @@ pub struct LogAlarm {
     pub since: Millis,
     /// When it ended; `None` if it lasts.
     pub until: Option<Millis>,
+    /// Since when nothing has failed, although it has not ended yet.
+    calm: Option<Millis>,
 }
 
 /// The alarms of one log. Clones share them.
@@ -59,11 +65,12 @@ impl LogAlarms {
         LogAlarms { log: log.into(), is_far, all: Arc::default() }
     }
 
-    /// An alarm begins. It is reported unless it lasts already.
+    /// Something failed: an alarm begins, or goes on. It is reported unless it lasts already.
     pub fn raise(&self, kind: AlarmKind, why: &dyn Display) {
         let alarm = self.alarm(kind, why);
         let mut all = self.locked();
-        if all.get(&kind).is_some_and(|known| known.until.is_none()) {
+        if let Some(known) = all.get_mut(&kind).filter(|known| known.until.is_none()) {
+            known.calm = None;
             return;
         }
         all.insert(kind, alarm.clone());
@@ -71,14 +78,26 @@ impl LogAlarms {
         tracing::error!(fix = alarm.fix, "{}", alarm.words);
     }
 
-    /// An alarm ends, if it lasts.
+    /// What failed went well: the alarm ends if it stays so.
     pub fn clear(&self, kind: AlarmKind) {
-        let mut all = self.locked();
-        let Some(alarm) = all.get_mut(&kind).filter(|known| known.until.is_none()) else { return };
-        let now = WallClock.now();
-        alarm.until = Some(now);
-        let long = spoken(now.since(alarm.since));
-        drop(all);
+        if let Some(alarm) = self.locked().get_mut(&kind).filter(|known| known.until.is_none()) {
+            alarm.calm.get_or_insert_with(|| WallClock.now());
+        }
+    }
+
+    /// Ends and reports the alarms without a failure for a while. At the end of the log, any time is enough.
+    pub fn settle(&self, is_at_end: bool) {
+        let (now, mut ended) = (WallClock.now(), Vec::new());
+        for (kind, alarm) in self.locked().iter_mut().filter(|(_, alarm)| alarm.until.is_none()) {
+            if let Some(calm) = alarm.calm.filter(|calm| is_at_end || now.since(*calm) >= CALM_MS) {
+                alarm.until = Some(calm);
+                ended.push((*kind, spoken(calm.since(alarm.since))));
+            }
+        }
+        ended.into_iter().for_each(|(kind, long)| self.report_end(kind, &long));
+    }
+
+    fn report_end(&self, kind: AlarmKind, long: &str) {
         let log = &self.log;
         match kind {
             AlarmKind::Stalled => tracing::info!("{log} is written again, after {long}"),
@@ -120,7 +139,7 @@ impl LogAlarms {
                 "make that file writable, with room on its disk; it goes on by itself",
             ),
         };
-        LogAlarm { kind, words, fix, since: WallClock.now(), until: None }
+        LogAlarm { kind, words, fix, since: WallClock.now(), until: None, calm: None }
     }
 }
 
@@ -142,6 +161,13 @@ mod tests {
         );
         assert_eq!((one.fix, one.until), ("free space on that disk; it goes on by itself", None));
         alarms.clone().clear(AlarmKind::Stalled);
+        alarms.settle(false);
+        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it may come back");
+        alarms.raise(AlarmKind::Stalled, &"the disk is full again");
+        alarms.settle(true);
+        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
+        alarms.clear(AlarmKind::Stalled);
+        alarms.settle(true);
         assert!(alarms.all().iter().all(|one| one.until.is_some_and(|until| until >= one.since)));
         alarms.raise(AlarmKind::Stalled, &"the disk is full");
         assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");

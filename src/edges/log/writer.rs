@@ -156,16 +156,20 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
         let stop = loop {
             let settled = match waiting.recv_timeout(LOOK) {
                 Ok(PendingBatch { batch, tried }) => self.settle(&batch, tried),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return self.alarms.settle(true),
                 Err(RecvTimeoutError::Timeout) => match self.shared.displacement() {
                     Some(words) => break words.into(),
-                    None => continue,
+                    None => {
+                        self.alarms.settle(false);
+                        continue;
+                    }
                 },
             };
             match settled {
                 Ok(position) => {
                     self.alarms.clear(AlarmKind::Stalled);
                     self.alarms.clear(AlarmKind::Write);
+                    self.alarms.settle(false);
                     // This comes before the report: a caller that hears it may commit the next batch
                     // itself.
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! Elements that go to several peers at once: what the model is told, what goes out, and what it sees of the answers.
+//! Elements that go to several peers at once: what the model reads, what goes out, and what it sees of the answers.
 
 use systole_agent::spec::{self, Dialect, Peer, PeerBroadcast};
 use systole_kit::reply::{Item, ReplyContent};

@@ -83,7 +83,7 @@ async def handle(client, message, wanted):
 
 
 async def serve(client, jobs, stopping):
-    """Takes deliveries until it is told to stop, and finishes them. `jobs` has what it works on."""
+    """Takes deliveries until it has to stop, and finishes them. `jobs` has what it works on."""
     import nats.errors
     import nats.micro
     env = os.environ
