@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
+use super::compressed;
 use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
@@ -107,6 +108,7 @@ impl HttpDoor {
             .fallback(pages::nowhere)
             .method_not_allowed_fallback(pages::only_other)
             .layer(middleware::from_fn_with_state(state.clone(), guard))
+            .layer(middleware::from_fn(compressed::compressed))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();

@@ -6,6 +6,7 @@
 
 pub mod api_types;
 pub mod client;
+mod compressed;
 pub mod ending;
 pub mod events;
 mod failed_logins;

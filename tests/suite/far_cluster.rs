@@ -226,13 +226,14 @@ fn is_refused(ran: &Ran, code: &str, words: &str) {
 }
 
 /// Hears an answer, as soon as the cluster gives one: after a start and after a kill it may still elect a leader.
-fn is_heard(cluster: &Cluster, url: &str, pages: &str) {
+fn is_heard(cluster: &Cluster, url: &str, pages: &str) -> Ran {
     let end = Instant::now() + PATIENCE;
     let mut started = starts(cluster, url, pages);
     while started.stdout != "heard\n" {
         assert!(started.code == Some(5) && Instant::now() < end, "{started:?}");
         started = starts(cluster, url, pages);
     }
+    started
 }
 
 #[test]
@@ -245,7 +246,9 @@ fn d7_more_than_half_of_the_copies_have_to_show_that_they_sync() {
     let one = |node: usize| pages(&cluster, &[node]).trim_matches(['[', ']']).to_owned();
     let near = cluster.nodes[0].url();
     let two = format!("[{}, {}, {dead}]", one(0), one(1));
-    is_heard(&cluster, &near, &two);
+    let heard = is_heard(&cluster, &near, &two);
+    let line = "warning: one server of the broker does not show that it syncs: ";
+    assert!(heard.stderr.contains(line) && heard.stderr.contains("127.0.0.1:1"), "{}", heard.stderr);
     let far = cluster.nodes[2].url();
     is_refused(&starts(&cluster, &far, &two), "bus.unreachable", "it is of another server than the one at");
     // Less than a majority: some are dead, or missing, or named twice.

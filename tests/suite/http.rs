@@ -292,6 +292,41 @@ fn a_request_that_others_could_read_differently_is_refused_with_a_body() {
 }
 
 #[test]
+fn h4_text_is_compressed_for_clients_that_take_gzip() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    ask(&run, "POST", "/v1/messages", &[("Systole-Wait", "60")], &say("hello"));
+    let script = r#"
+import gzip, json, re, sys, urllib.request
+url, token = sys.argv[1:]
+def asked(path, coding):
+    headers = {"Authorization": "Bearer " + token, "Accept": "text/html,*/*"}
+    if coding: headers["Accept-Encoding"] = coding
+    with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers)) as answer:
+        return answer.headers, b"" if "stream" in answer.headers["Content-Type"] else answer.read()
+style = re.search(rb'/assets/[^"]*\.css', asked("/", None)[1]).group().decode()
+for path in ["/v1/openapi.json", "/map.svg", "/send", style]:
+    plain, whole = asked(path, None)
+    packed, small = asked(path, "br, gzip")
+    assert plain["Content-Encoding"] is None and packed["Content-Encoding"] == "gzip", path
+    assert "Accept-Encoding" in plain["Vary"] and "Accept-Encoding" in packed["Vary"], path
+    same = re.compile(rb"\d+")
+    assert same.sub(b"", gzip.decompress(small)) == same.sub(b"", whole), path
+    assert int(packed["Content-Length"]) == len(small) < len(whole), path
+    assert asked(path, "gzip;q=0")[0]["Content-Encoding"] is None, path
+for path in ["/v1/events", "/v1/threads"]:
+    assert asked(path, "gzip")[0]["Content-Encoding"] is None, path
+"#;
+    let ran = std::process::Command::new("python3")
+        .args(["-c", script, &format!("http://{}", run.address), run.token.secret()])
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    drop(organism);
+}
+
+#[test]
 fn row_13_a_body_over_the_limit_is_refused_before_it_is_read() {
     let folder = house();
     let organism = Running::organism(folder.path());

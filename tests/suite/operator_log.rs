@@ -3,9 +3,11 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
+
 use crate::http::house;
 use crate::organism::say;
-use crate::program::{Running, ask, run_file, systole};
+use crate::program::{Events, Running, ask, connect, run_file, systole};
 use crate::tidy::sources;
 
 /// The fields that an event may have besides its message. None of them holds a payload or a secret.
@@ -74,6 +76,59 @@ fn what_cannot_be_read_for_a_client_is_a_line_for_the_operator() {
     organism.says("the log cannot be read for a client: ");
 
     drop(organism);
+}
+
+#[test]
+fn a_stream_that_ends_and_a_search_without_its_file_are_lines_for_the_operator() {
+    let folder = house();
+    let first = Running::organism(folder.path());
+    let sent =
+        ask(&run_file(folder.path()), "POST", "/v1/messages", &[("Systole-Wait", "60")], &say("hello"));
+    assert_eq!(sent.status, 200, "{sent:?}");
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().code, Some(0));
+    // An organism that starts anew has the records on disk only.
+    let mut organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    fs::create_dir(folder.path().join("hello.db.find")).unwrap();
+    let found = ask(&run, "GET", "/v1/find?q=hello", &[], "");
+    assert!(found.status == 200 && found.json.to_string().contains("hello"), "{found:?}");
+    let line = organism.says("a search of a client takes longer than it has to: ");
+    assert!(line.contains(" warning: ") && line.contains("hello.db.find: "), "{line}");
+    assert!(line.contains("; try: the right to write beside the log"), "{line}");
+
+    let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();
+    let edit = "UPDATE record SET body = CAST('<other/>' AS BLOB) WHERE seq = 2 AND thread = (SELECT id FROM thread WHERE text = ?1)";
+    assert_eq!(log.execute(edit, [sent.json["thread"].as_str().unwrap()]).unwrap(), 1);
+    let mut events = Events::open(&run, "?from=0", &[]);
+    let told = std::iter::from_fn(|| events.heard()).find(|(id, ..)| id.is_none());
+    let (_, name, refusal) = told.expect("the stream says why it ends");
+    assert_eq!((name.as_str(), &refusal["code"]), ("fault", &"thread.damaged".into()), "{refusal}");
+    assert_eq!(events.heard(), None);
+    let line = organism.says("a stream of events ended: the log cannot be read: ");
+    assert!(line.contains(" error: ") && !line.contains("<other/>"), "{line}");
+    drop(organism);
+}
+
+#[test]
+fn a_door_without_descriptors_is_said_once_and_when_it_takes_connections_again() {
+    let folder = house();
+    let mut organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let pid = Pid::from_raw(i32::try_from(organism.pid()).unwrap());
+    let open = fs::read_dir(format!("/proc/{}/fd", organism.pid())).unwrap().count() as u64;
+    let few = Rlimit { current: Some(open), ..getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, few).unwrap();
+    let waiting: Vec<_> = (0..20).map(|_| connect(&run)).collect();
+    let line = organism.says("the HTTP door cannot take a connection: ");
+    assert!(line.contains(" error: ") && line.contains("; try: a higher limit: ulimit -n, "), "{line}");
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    organism.says(" note: the HTTP door takes connections again");
+    drop(waiting);
+    assert_eq!(ask(&run, "GET", "/v1/status", &[], "").status, 200);
+    organism.signal(Signal::TERM);
+    let ran = organism.end();
+    assert_eq!(ran.stderr.matches("the HTTP door").count(), 2, "{}", ran.stderr);
 }
 
 #[test]

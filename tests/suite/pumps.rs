@@ -223,6 +223,12 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     cut_off.says("stands by as soon as the broker answers: ");
     proxy.goes(Way::Pass);
     cut_off.says("stands by: ");
+    // While it stands by, its operator hears once that the broker does not answer, and when it does again.
+    proxy.goes(Way::Cut);
+    let line = cut_off.says("this pump stands by, and waits for the broker of the log: ");
+    assert!(line.contains(" warning: ") && line.contains("; try: "), "{line}");
+    proxy.goes(Way::Pass);
+    cut_off.says(" note: the broker of the log answers again");
     other.signal(Signal::TERM);
     assert_eq!(other.end().code, Some(0));
     cut_off.says("listens on");

@@ -7,6 +7,7 @@
 mod folding;
 mod path;
 mod picture;
+mod shortened;
 
 use std::collections::BTreeMap;
 
@@ -217,6 +218,11 @@ impl ThreadTime {
     /// How long it took, or takes so far.
     pub fn ms(&self) -> u64 {
         self.to.since(self.from)
+    }
+
+    /// Whether its picture draws waits shorter than they were.
+    pub fn has_long_waits(&self) -> bool {
+        !shortened::LongWaits::of(self).is_empty()
     }
 
     /// The spans that decided how long it took, in order.

@@ -7,9 +7,10 @@
 use systole_kit::money::{Currency, Money};
 use systole_kit::writer::{XmlWriter, visible};
 
+use super::shortened::LongWaits;
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
 use crate::audit::columns::beginning;
-use systole_core::types::time::measured;
+use systole_core::types::time::{Millis, measured};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 /// The whole width, in hundredths of a percent, and the least of a bar.
@@ -36,6 +37,7 @@ struct BarScale {
     whole: u64,
     /// For each lane and each of its spans, its beginning and its end; none if the measure does not count it.
     places: Vec<Vec<Option<(u64, u64)>>>,
+    waits: LongWaits,
 }
 
 impl BarScale {
@@ -44,11 +46,13 @@ impl BarScale {
         let currency = spans.filter_map(|span| span.money).map(|money| money.currency).next();
         let none = |lane: &TimeLane| vec![None; lane.spans.len()];
         let places = time.lanes.iter().map(none).collect();
-        let mut scale = BarScale { measure, currency, whole: 0, places };
+        let mut scale = BarScale { measure, currency, whole: 0, places, waits: LongWaits::none() };
         if measure == LaneMeasure::Time {
-            let place = |span: &TimeSpan| Some((span.from.since(time.from), span.to.since(time.from)));
+            scale.waits = LongWaits::of(time);
+            let at = |moment: Millis| scale.waits.place(moment.since(time.from));
+            let place = |span: &TimeSpan| Some((at(span.from), at(span.to)));
             scale.places = time.lanes.iter().map(|lane| lane.spans.iter().map(place).collect()).collect();
-            scale.whole = time.ms();
+            scale.whole = at(time.to);
             return scale;
         }
         let mut order: Vec<(usize, usize, &TimeSpan)> = Vec::new();
@@ -83,7 +87,7 @@ impl BarScale {
     fn told(&self, amount: u64) -> String {
         match (self.measure, self.currency) {
             (LaneMeasure::Money, Some(currency)) => Money { micros: amount, currency }.to_string(),
-            (LaneMeasure::Time, _) => measured(amount),
+            (LaneMeasure::Time, _) => measured(self.waits.time(amount)),
             (LaneMeasure::Tokens | LaneMeasure::Money, _) => amount.to_string(),
         }
     }
@@ -114,6 +118,7 @@ pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
     root.content(|svg| {
         let words = format!("where the {} of {} went", measure.as_str(), time.thread);
         svg.open("title").attr("id", "lanes-title").text(&visible(&words));
+        breaks(svg, &scale, AXIS + lanes);
         axis(svg, &scale, AXIS + lanes);
         let (mut y, mut bars) = (AXIS, 0);
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
@@ -149,6 +154,18 @@ fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
     };
     let places = spans.iter().map(place).collect();
     (places, ends.len().max(1) as u64)
+}
+
+/// Where the axis is broken.
+fn breaks(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
+    for (from, to, ms) in scale.waits.places() {
+        let (from, to) = (scale.x(from), scale.x(to));
+        svg.open("g").attr("class", "lane-break").content(|group| {
+            group.open("title").text(&format!("{} without work, drawn shorter", measured(ms)));
+            let rect = group.open("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
+            rect.attr("y", &(AXIS - 6).to_string()).attr("height", &(high + 6 - AXIS).to_string()).empty();
+        });
+    }
 }
 
 fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {

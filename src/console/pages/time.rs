@@ -45,6 +45,7 @@ struct TimePage {
     thread: String,
     whole: String,
     picture: String,
+    has_long_waits: bool,
     /// What the width shows: the word, its address, and whether it is shown.
     measures: [(&'static str, String, bool); 3],
     kinds: [SpanKind; 5],
@@ -94,6 +95,7 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
         thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
         whole: measured(time.ms()),
         picture: lanes::picture(time, by),
+        has_long_waits: by == LaneMeasure::Time && time.has_long_waits(),
         measures,
         kinds: SpanKind::ALL,
         rows: time.lanes.iter().map(row).collect(),

@@ -199,15 +199,20 @@ pub(in crate::console) fn search_in<T>(
         return Err(ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into());
     };
     let mut search = LogSearch::open(log, &**moment.front.reader(), &mut |_, _| ()).map_err(search_fault)?;
+    for why in &search.notes {
+        tracing::warn!(why, fix = WRITABLE, "a search of a client takes longer than it has to");
+    }
     work(&mut search)
 }
+
+/// The fix of a search file that cannot be kept.
+const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
 
 fn search_fault(fault: SearchFault) -> ReadFault {
     match fault {
         SearchFault::Log(fault) => ReadFault::Log(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
-            let fix = "the right to write beside the log, with room on its disk; then the same again";
-            tracing::error!(why, fix, "the search file cannot be used for a client");
+            tracing::error!(why, fix = WRITABLE, "the search file cannot be used for a client");
             let refusal = Refusal::new(Code::IngressUnavailable, "the search file cannot be used");
             ReadRefusal::from(refusal.fixed_by("systole doctor, where the log is")).into()
         }
