@@ -27,6 +27,8 @@ use systole_core::types::time::Millis;
 
 /// Records per read.
 const PAGE: usize = 256;
+/// Requests without a decision that are looked at besides those with one.
+const LOOKS: usize = 2_000;
 /// Columns of a payload at a glance.
 const GLANCE: usize = 400;
 /// How much later than its expiry a request may be decided, because a clock was set: a day.
@@ -112,11 +114,13 @@ pub struct RanCall {
     pub seq: Option<u64>,
 }
 
-/// The decisions of a period, from at most `most` requests.
+/// The newest decisions of a period, at most `most`. `next` is set if there may be more: only so many requests are
+/// looked at that no one has decided.
 pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Result<DecisionList, LogFault> {
     let sys = ThreadId::sys();
     let Some((_, last)) = causes::last(reader, &sys)? else { return Ok(DecisionList::default()) };
-    let (mut wanted, mut next) = (Vec::new(), None);
+    let (mut decisions, mut looked, mut fault, mut next) = (Vec::new(), 0, None, None);
+    let mut before: Option<PersonRequestId> = None;
     causes::back(reader, &sys, last.header.seq + 1, |record| {
         let asked = record.header.time;
         let is_before_all =
@@ -127,19 +131,26 @@ pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Res
         let Some(request) = DecidableRequest::of(record).filter(|request| request.is_in(period)) else {
             return ControlFlow::Continue(());
         };
-        if wanted.len() == most {
-            next = wanted.last().map(|request: &DecidableRequest| request.id.to_string());
+        if decisions.len() == most || looked == most.saturating_add(LOOKS) {
+            next = before.map(|id| id.to_string());
             return ControlFlow::Break(());
         }
-        wanted.push(request);
-        ControlFlow::Continue(())
+        (before, looked) = (Some(request.id), looked + 1);
+        match request.decision(reader) {
+            Ok(found) => {
+                decisions.extend(found.filter(|(at, _)| period.has(*at)).map(|(_, decision)| decision));
+                ControlFlow::Continue(())
+            }
+            Err(unread) => {
+                fault = Some(unread);
+                ControlFlow::Break(())
+            }
+        }
     })?;
-    let mut decisions = Vec::new();
-    for request in wanted {
-        let decision = request.decision(reader)?;
-        decisions.extend(decision.filter(|(at, _)| period.has(*at)).map(|(_, decision)| decision));
+    match fault {
+        Some(fault) => Err(fault),
+        None => Ok(DecisionList { decisions, next }),
     }
-    Ok(DecisionList { decisions, next })
 }
 
 impl DecisionPeriod {

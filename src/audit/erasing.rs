@@ -14,6 +14,7 @@ use crate::edges::log::sqlite::{Erasure, SqliteReader};
 use need::NeededRecord;
 use spelling::ErasedTexts;
 use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -129,6 +130,7 @@ pub fn plan(
         }
     }
     planning.documents(reader)?;
+    planning.documents_of_bodies(reader)?;
     if let Some(needed) = need::first(reader, &planning.plan.erasure.records)? {
         let NeededRecord { position: Position(position), thread, need } = needed;
         return Err(match need {
@@ -151,6 +153,8 @@ struct Planning {
     hashes: BTreeMap<Digest, String>,
     /// Those of the bodies that go whole.
     bodies: BTreeSet<Digest>,
+    /// Those of the bodies that go whole and are documents.
+    large_bodies: BTreeSet<Digest>,
 }
 
 impl Planning {
@@ -268,7 +272,7 @@ impl Planning {
         }
     }
 
-    /// The documents that repeat what goes, and those of bodies that nothing names any more.
+    /// The documents that repeat what goes.
     fn documents(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
         let forms: Vec<String> = self.texts.forms().map(str::to_owned).collect();
         for form in forms {
@@ -280,8 +284,38 @@ impl Planning {
                 }
             }
         }
-        if self.plan.hashes.is_empty() {
-            self.plan.erasure.unnamed = self.bodies.iter().copied().collect();
+        Ok(())
+    }
+
+    /// The documents of bodies that go. If a record that stays names such a document, the hash is known anyway, and a
+    /// verifier would miss the document: so it is named as erased. Otherwise the hash goes too.
+    fn documents_of_bodies(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
+        let bodies = self.bodies.union(&self.large_bodies);
+        let digits: BTreeMap<Digest, String> = bodies.map(|hash| (*hash, hash.to_string())).collect();
+        let (mut shared, mut named) = (BTreeSet::new(), BTreeSet::new());
+        let mut at = Position(0);
+        while !digits.is_empty() {
+            let page = reader.after(at, PAGE)?;
+            let Some((last, _)) = page.last() else { break };
+            at = *last;
+            for (position, record) in page.iter().filter(|(position, _)| *position <= self.last) {
+                let left = self.plan.erasure.records.get(position).unwrap_or(record);
+                if is_document(left) {
+                    shared.insert(Digest::of(&left.body));
+                }
+                let text = String::from_utf8_lossy(&left.body);
+                named.extend(
+                    digits.iter().filter(|(_, digits)| text.contains(*digits)).map(|(hash, _)| *hash),
+                );
+            }
+        }
+        // The document that is the body of another record stays.
+        for hash in digits.into_keys().filter(|hash| !shared.contains(hash)) {
+            match named.contains(&hash) {
+                false => self.plan.erasure.unnamed.push(hash),
+                true if self.large_bodies.contains(&hash) => self.document(Some(hash)),
+                true => {}
+            }
         }
         Ok(())
     }
@@ -294,6 +328,9 @@ impl Planning {
         let numbers: Vec<usize> = numbers.map(|(number, _)| number).collect();
         if numbers.is_empty() {
             return false;
+        }
+        if numbers.contains(&0) && is_document(record) {
+            self.large_bodies.insert(Digest::of(&record.body));
         }
         let (parts, body) = record.parts.without(numbers.iter().copied(), &record.body);
         let record = Record { parts, body: body.into(), ..record.clone() };
@@ -314,6 +351,11 @@ fn words_apart(record: &Record) -> Vec<Digest> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether the log has the body as a document: it is large, and nothing in it is marked or erased.
+fn is_document(record: &Record) -> bool {
+    record.body.len() > LARGE_BODY && record.parts.values.is_empty() && !record.parts.has_erased()
 }
 
 /// Whether nothing but readers need the body: it was said by a listener, a client, a person or a model.

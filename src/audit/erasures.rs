@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::document_use::DocumentUse;
 use super::erasing::is_erasable;
 use super::mismatch::RecordMismatch;
-use systole_core::rules::core_payload::{self, NamedErasure};
+use systole_core::rules::core_payload::{self, ErasedDocument, NamedErasure};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -31,8 +31,22 @@ pub struct PromptReading {
 /// What the `<erased>` records name, each with the position of that record.
 #[derive(Default)]
 pub struct RecordedErasures {
-    parts: HashMap<(Position, usize), Position>,
-    documents: HashMap<Digest, Position>,
+    parts: HashMap<(Position, usize), PartErasure>,
+    documents: HashMap<Digest, DocumentErasure>,
+}
+
+/// The record that names an erased part.
+struct PartErasure {
+    by: Position,
+    /// Whether it names every document that it left without bytes.
+    is_complete: bool,
+}
+
+/// The record that names an erased document.
+struct DocumentErasure {
+    by: Position,
+    /// The link of a prompt before it.
+    before: Option<Digest>,
 }
 
 impl RecordedErasures {
@@ -47,27 +61,46 @@ impl RecordedErasures {
 
     /// Takes what the `<erased>` at a position names. Only what was there before it can be erased.
     pub fn add(&mut self, position: Position, named: NamedErasure) {
-        if named.is_of_fork {
+        let NamedErasure { is_of_fork, is_complete, records, documents } = named;
+        if is_of_fork {
             *self = RecordedErasures::default();
         }
-        for (at, parts) in named.records.into_iter().filter(|(at, _)| *at < position) {
-            self.parts.extend(parts.into_iter().map(|part| ((at, part), position)));
+        for (at, parts) in records.into_iter().filter(|(at, _)| *at < position) {
+            let erasure = |part| ((at, part), PartErasure { by: position, is_complete });
+            self.parts.extend(parts.into_iter().map(erasure));
         }
-        self.documents.extend(named.documents.into_iter().map(|hash| (hash, position)));
+        for ErasedDocument { hash, before } in documents {
+            // A document that was erased before is named again without the link before it: its bytes were gone.
+            if before.is_some() || self.before(hash).is_none() {
+                self.documents.insert(hash, DocumentErasure { by: position, before });
+            }
+        }
     }
 
     /// The record that says that a part of a body was erased.
     pub fn of_part(&self, position: Position, part: usize) -> Option<Position> {
-        self.parts.get(&(position, part)).copied()
+        self.parts.get(&(position, part)).map(|erasure| erasure.by)
     }
 
     /// The record that says that a document was erased.
     pub fn of_document(&self, hash: Digest) -> Option<Position> {
-        self.documents.get(&hash).copied()
+        self.documents.get(&hash).map(|erasure| erasure.by)
+    }
+
+    /// The link of a prompt before one that was erased.
+    pub fn before(&self, hash: Digest) -> Option<Digest> {
+        self.documents.get(&hash).and_then(|erasure| erasure.before)
+    }
+
+    /// Whether an older version erased this body, which is larger than `LARGE_BODY`. Such a body is a document. Older
+    /// versions left the row of this document without bytes, and did not name it.
+    pub fn may_leave_an_unnamed_row(&self, position: Position) -> bool {
+        self.parts.get(&(position, 0)).is_some_and(|erasure| !erasure.is_complete)
     }
 }
 
 /// A record that lacks something.
+#[derive(Clone)]
 struct LossPlace {
     position: Position,
     thread: ThreadId,
@@ -84,16 +117,32 @@ impl LossPlace {
     }
 }
 
+/// A record with erased parts.
+struct RecordHole {
+    place: LossPlace,
+    parts: Vec<usize>,
+    /// Whether its whole body is gone, and was so large that it was a document.
+    was_document: bool,
+}
+
+/// A document that a record names and that is not there.
+struct AbsentDocument {
+    place: LossPlace,
+    hash: Digest,
+    what: DocumentUse,
+    /// Whether its row is there, without bytes.
+    is_blank: bool,
+}
+
 /// Looks for what is lost in records.
 pub struct LossCheck<'a> {
     reader: &'a dyn LogReader,
     reading: PromptReading,
     erasures: RecordedErasures,
-    holes: Vec<(LossPlace, Vec<usize>)>,
-    absent: Vec<(LossPlace, Digest, DocumentUse)>,
+    holes: Vec<RecordHole>,
+    absent: Vec<AbsentDocument>,
     known: HashSet<Digest>,
     agents: HashMap<Digest, Option<HashSet<String>>>,
-    has_large: bool,
     found: LossReport,
 }
 
@@ -109,7 +158,7 @@ pub struct LossReport {
     /// The positions of the records that explain what is lost.
     pub explaining: BTreeSet<Position>,
     /// The documents that are lost and explained.
-    pub erased: Vec<Digest>,
+    pub erased: Vec<ErasedDocument>,
 }
 
 impl<'a> LossCheck<'a> {
@@ -123,7 +172,6 @@ impl<'a> LossCheck<'a> {
             absent: Vec::new(),
             known: HashSet::new(),
             agents: HashMap::new(),
-            has_large: false,
             found: LossReport::default(),
         }
     }
@@ -156,16 +204,16 @@ impl<'a> LossCheck<'a> {
     pub fn record(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
         let erased: Vec<usize> = record.parts.erased().collect();
         let place = || LossPlace::of(position, record);
-        if erased.contains(&0) {
-            self.has_large |= record.body.len() > LARGE_BODY;
-            if !is_erasable(record) {
-                let why = "its body is gone, and the state of its thread is made from it".to_owned();
-                self.found.misfits.push(place().misfit(why));
-                return Ok(());
-            }
+        if erased.contains(&0) && !is_erasable(record) {
+            let why = "its body is gone, and the state of its thread is made from it".to_owned();
+            self.found.misfits.push(place().misfit(why));
+            return Ok(());
         }
         if !erased.is_empty() {
-            self.holes.push((place(), erased));
+            // A body with sensitive values is stored in its record, however large it is.
+            let is_large = record.body.len() > LARGE_BODY && record.parts.values.is_empty();
+            let was_document = is_large && erased.contains(&0);
+            self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
         for (hash, what) in DocumentUse::named_by(record) {
             self.document(position, record, hash, what)?;
@@ -181,19 +229,44 @@ impl<'a> LossCheck<'a> {
         hash: Digest,
         what: DocumentUse,
     ) -> Result<(), LogFault> {
+        let Some((hash, is_blank)) = self.first_absent(hash, what)? else { return Ok(()) };
+        if what.is_of_journal() && !self.is_of_agent(record)? {
+            self.found.elsewhere += 1;
+        } else {
+            let place = LossPlace::of(position, record);
+            self.absent.push(AbsentDocument { place, hash, what, is_blank });
+        }
+        Ok(())
+    }
+
+    /// Reads a document; of a prompt, the earlier links too. Returns the first one that is not there, and whether its
+    /// row is there without bytes.
+    fn first_absent(&mut self, hash: Digest, what: DocumentUse) -> Result<Option<(Digest, bool)>, LogFault> {
         let mut next = Some(hash);
         while let Some(hash) = next.take().filter(|hash| self.known.insert(*hash)) {
             self.found.documents += 1;
-            // Signs are in the place of one that is erased.
-            let bytes = self.reader.document(hash)?;
-            match bytes.filter(|bytes| Digest::of(bytes) == hash || hash == Digest::of(b"")) {
-                Some(bytes) if what == DocumentUse::Prompt => {
-                    let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
-                    next = before.and_then(|hash| Digest::parse(&hash).ok());
-                }
-                Some(_) => {}
-                None if what.is_of_journal() && !self.is_of_agent(record)? => self.found.elsewhere += 1,
-                None => self.absent.push((LossPlace::of(position, record), hash, what)),
+            let Some(bytes) = self.reader.document(hash)? else { return Ok(Some((hash, false))) };
+            // The reader returns signs in the place of a document that is erased.
+            if Digest::of(&bytes) != hash && hash != Digest::of(b"") {
+                return Ok(Some((hash, true)));
+            }
+            if what == DocumentUse::Prompt {
+                let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
+                next = before.and_then(|hash| Digest::parse(&hash).ok());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on from each link of a prompt that was erased: the record of its erasure names the link before it.
+    fn follow_erased_links(&mut self) -> Result<(), LogFault> {
+        let mut next = 0;
+        while let Some(AbsentDocument { place, hash, what, .. }) = self.absent.get(next) {
+            next += 1;
+            let before = self.erasures.before(*hash).filter(|_| *what == DocumentUse::Prompt);
+            let (Some(before), place, what) = (before, place.clone(), *what) else { continue };
+            if let Some((hash, is_blank)) = self.first_absent(before, what)? {
+                self.absent.push(AbsentDocument { place, hash, what, is_blank });
             }
         }
         Ok(())
@@ -210,10 +283,22 @@ impl<'a> LossCheck<'a> {
         Ok(agents.is_some_and(|agents| agents.contains(record.header.from.as_str())))
     }
 
-    /// The end. `blank` are the documents of the log without bytes.
-    pub fn finish(mut self, blank: &[Digest]) -> LossReport {
-        let LossCheck { erasures, holes, absent, found, has_large, .. } = &mut self;
-        for (place, parts) in holes.iter() {
+    /// The end of records that are only a part of a log.
+    pub fn finish_part(self) -> Result<LossReport, LogFault> {
+        self.finished(None)
+    }
+
+    /// The end of a whole log. `blank` are its documents without bytes.
+    pub fn finish(self, blank: &[Digest]) -> Result<LossReport, LogFault> {
+        self.finished(Some(blank))
+    }
+
+    fn finished(mut self, blank: Option<&[Digest]>) -> Result<LossReport, LogFault> {
+        self.follow_erased_links()?;
+        let LossCheck { erasures, holes, absent, found, .. } = &mut self;
+        // Each large body that an older version erased may have left one row without bytes that no record explains.
+        let mut excuses = 0;
+        for RecordHole { place, parts, was_document } in holes.iter() {
             for part in parts {
                 match erasures.of_part(place.position, *part) {
                     Some(by) => {
@@ -227,18 +312,32 @@ impl<'a> LossCheck<'a> {
                     }
                 }
             }
+            excuses += usize::from(*was_document && erasures.may_leave_an_unnamed_row(place.position));
         }
-        // The row of a large body that was erased has no bytes either; older versions did not name it.
-        let may_be_body = |hash: &Digest| *has_large && blank.contains(hash);
-        for (place, hash, what) in absent.iter() {
-            match erasures.of_document(*hash) {
+        let named: HashSet<Digest> = absent.iter().map(|document| document.hash).collect();
+        let is_unexplained =
+            |hash: &&Digest| erasures.of_document(**hash).is_none() && !named.contains(*hash);
+        // A row that no record names is most likely such a body, so these are excused first.
+        let unnamed: Vec<&Digest> = blank.into_iter().flatten().filter(is_unexplained).collect();
+        if let Some(hash) = unnamed.get(excuses) {
+            let place = LossPlace { position: Position(0), thread: ThreadId::sys(), seq: 0 };
+            let why = format!("the document {hash} has no bytes, and no <erased> record says so");
+            found.misfits.push(place.misfit(why));
+        }
+        excuses = excuses.saturating_sub(unnamed.len());
+        for AbsentDocument { place, hash, what, is_blank } in absent.iter() {
+            let (hash, before) = (*hash, erasures.before(*hash));
+            match erasures.of_document(hash) {
                 Some(by) => {
                     found.explaining.insert(by);
-                    found.erased.push(*hash);
+                    found.erased.push(ErasedDocument { hash, before });
                 }
-                None if *what == DocumentUse::Refused && may_be_body(hash) => {}
+                None if *what == DocumentUse::Refused && *is_blank && excuses > 0 => {
+                    excuses -= 1;
+                    found.erased.push(ErasedDocument { hash, before });
+                }
                 None => {
-                    let how = if blank.contains(hash) { "is gone" } else { "is not in the log" };
+                    let how = if *is_blank { "is gone" } else { "is not in the log" };
                     let why = format!(
                         "it names {} {hash}, which {how}, and no <erased> record says so",
                         what.words()
@@ -247,16 +346,8 @@ impl<'a> LossCheck<'a> {
                 }
             }
         }
-        let is_named = |hash: &Digest| absent.iter().any(|(_, named, _)| named == hash);
-        let unexplained =
-            |hash: &&Digest| erasures.of_document(**hash).is_none() && !is_named(hash) && !may_be_body(hash);
-        if let Some(hash) = blank.iter().find(unexplained) {
-            let place = LossPlace { position: Position(0), thread: ThreadId::sys(), seq: 0 };
-            let why = format!("the document {hash} has no bytes, and no <erased> record says so");
-            found.misfits.push(place.misfit(why));
-        }
         found.misfits.sort_by_key(|misfit| misfit.position);
-        self.found
+        Ok(self.found)
     }
 }
 

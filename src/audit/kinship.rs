@@ -52,7 +52,7 @@ pub fn look(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipRepo
     let untold = families.into_values().filter(|child| child.is_new);
     let untold = untold.map(|child| child.begun.misfit("its parent does not confirm that it began"));
     looked.misfits.extend(childless.chain(untold));
-    let lost = loss.finish(&reader.erased_documents()?);
+    let lost = loss.finish(&reader.erased_documents()?)?;
     (looked.documents, looked.elsewhere) = (lost.documents, lost.elsewhere);
     looked.misfits.extend(lost.misfits);
     looked.misfits.sort_by_key(|misfit| misfit.position);

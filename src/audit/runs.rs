@@ -308,15 +308,24 @@ impl Notes {
 fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return found };
-    let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
+    let (namespace, mut depth) = (format!("https://xml-pipeline.org/ns/{workflow}/v1"), 0_u32);
     while let Ok(step) = gate.step() {
         match step {
-            GateStep::Open(tag) if gate.ns(&tag) != Some(namespace.as_str()) => return Vec::new(),
-            GateStep::Open(tag) if tag.local == "start" => {
-                let ordinal = gate.attribute("ordinal").and_then(|ordinal| ordinal.parse().ok());
-                let key = gate.attribute("key").map(std::borrow::Cow::into_owned);
-                found.extend(ordinal.zip(key));
+            GateStep::Open(tag) => {
+                let is_own = gate.ns(&tag) == Some(namespace.as_str());
+                match (depth, is_own, tag.local) {
+                    (0, false, _) => return Vec::new(),
+                    (1, true, "start") => {
+                        let ordinal = gate.attribute("ordinal").and_then(|ordinal| ordinal.parse().ok());
+                        let key = gate.attribute("key").map(std::borrow::Cow::into_owned);
+                        found.extend(ordinal.zip(key));
+                    }
+                    // What a supervisor judged is beside what the step starts, in a namespace of its own.
+                    _ => {}
+                }
+                depth += 1;
             }
+            GateStep::Close => depth = depth.saturating_sub(1),
             GateStep::Done => break,
             _ => {}
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::exit::CommandExit;
-use super::looking::{Looking, PastPosition};
+use super::looking::{Looking, PastPosition, composition};
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::blame::{BlameRequest, blame, blame_file, text_at};
@@ -53,7 +53,7 @@ impl BlameLine {
         let bytes = std::fs::read(file).map_err(|error| {
             usage(format!("{file} cannot be read: {}", told(&error)), "a file of a workspace, and a line")
         })?;
-        let composition = self.place.organism(screen)?.composition;
+        let composition = composition(&self.place, screen)?;
         let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
         let Some((workspace, path)) = inside(&roots, Path::new(file)) else {
             let known: Vec<String> = roots.iter().map(|(_, root)| root.display().to_string()).collect();

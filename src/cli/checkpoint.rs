@@ -115,6 +115,9 @@ impl SignCheckpoint {
     fn signed(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let SigningSettings { log, file: key_file, to, logs, witnesses } = self.settings(screen)?;
         if !log.exists() {
+            if let Some(fault) = sqlite::lost_whole(&log) {
+                return Err(here::log_fault(screen, &fault));
+            }
             let exit = screen.fail(CommandExit::Unavailable, absent(&log));
             screen.say(format!("  try: {}, which makes it", self.place.run_command()));
             return Err(exit);
@@ -125,7 +128,7 @@ impl SignCheckpoint {
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
         let before = last_of(found(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
-        let (summary, gathered) = GatheredLog::of(&log, &sizes, &[], prompt_view::READING)
+        let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
             .map_err(|fault| here::log_fault(screen, &fault))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));

@@ -24,9 +24,9 @@ use crate::edges::log::nats::OpenNatsLog;
 use crate::edges::log::search;
 use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use crate::edges::system;
-use crate::runtime;
 use crate::runtime::runfile::RunFile;
-use systole_core::rules::core_payload;
+use crate::runtime::{self, prompt_view};
+use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
 use systole_core::types::record::{Header, Record, head_zero};
@@ -228,7 +228,9 @@ impl Erase {
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
         let (by, reason) = (system::user(), self.reason.as_deref());
-        let body = core_payload::erased(&by, reason, &parts, &plan.erasure.documents);
+        let documents = plan.erasure.documents.iter().map(|hash| named_document(reader, *hash));
+        let documents = documents.collect::<Result<Vec<_>, LogFault>>()?;
+        let body = core_payload::erased(&by, reason, &parts, &documents);
         // A log without records of the core has a configuration all the same.
         let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
         let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
@@ -294,6 +296,15 @@ impl Erase {
         lines.extend(stays(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
         lines
     }
+}
+
+/// How `<erased>` names a document that is still there. Only the bytes of a prompt's link name the link before it, so
+/// the record has to.
+fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
+    let bytes = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash);
+    let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let before = text.and_then(prompt_view::link_before);
+    Ok(ErasedDocument { hash, before: before.and_then(|before| Digest::parse(&before).ok()) })
 }
 
 /// What still says something of what was erased.

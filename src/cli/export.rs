@@ -25,6 +25,7 @@ use crate::audit::export::record_line::ExportedRecord;
 use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportPredicate, FORM, WITHOUT_DOCUMENTS, WITHOUT_PROMPTS};
 use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
+use crate::audit::verdict::check_end;
 use crate::edges::archive::ArchiveWriter;
 use crate::edges::log::notes;
 use crate::edges::signing_key;
@@ -112,6 +113,7 @@ impl Export {
 
     fn export(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
+        check_end(&looking.log).map_err(|fault| looking.fault(&fault))?;
         let mut chosen: Vec<ThreadId> = Vec::new();
         for typed in &self.threads {
             chosen.push(looking.find(typed)?);
@@ -264,7 +266,7 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
         Ok(())
     })?;
     (written.documents, written.missing) =
-        named.write(&*looking.reader, &prompt_view::link_before, &mut io::sink())?;
+        named.write(&*looking.reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
     page::write(scope, &*looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
@@ -313,7 +315,7 @@ impl Zipping<'_> {
         leaves.sort_unstable();
         let mut counts = (0, 0);
         self.file("documents.jsonl", |out| {
-            counts = named.write(reader, &prompt_view::link_before, out)?;
+            counts = named.write(reader, &prompt_view::link_before, &scope.erased_links, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;

@@ -7,10 +7,9 @@ use clap::{Args, ValueEnum};
 
 use super::exit::CommandExit;
 use super::hindered;
-use super::looking::{Looking, PastPosition};
+use super::looking::{Looking, PastPosition, composition};
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::configurations;
 use crate::audit::graph::ListenerGraph;
 use systole_core::types::composition::Composition;
 
@@ -86,26 +85,10 @@ impl Graph {
 
     /// The organism of the file, or the one that ran at a position.
     fn composition(&self, screen: Screen) -> Result<Composition, CommandExit> {
-        if !self.past.is_given() {
-            return Ok(self.place.organism(screen)?.composition);
+        if self.past.is_given() {
+            return Looking::open(&self.place)?.shown_at(self.past)?.used_composition();
         }
-        let looking = Looking::open(&self.place)?.shown_at(self.past)?;
-        let fault = |fault| looking.fault(&fault);
-        let used = configurations::used(&*looking.view).map_err(fault)?;
-        let Some(last) = used.first() else {
-            let exit = screen.fail(CommandExit::Usage, "no organism had started at this position");
-            screen.say("  try: a later position");
-            return Err(exit);
-        };
-        let source = looking.view.document(last.hash).map_err(fault)?;
-        let source = source.ok_or_else(|| "the log does not hold it".to_owned());
-        let read = source.and_then(|source| looking.configuration(&source));
-        read.map_err(|why| {
-            let words = format!("the configuration {} cannot be read: {why}", last.hash);
-            let exit = screen.fail(CommandExit::Failed, words);
-            screen.say(format!("  try: systole blob {}, which prints it", last.hash));
-            exit
-        })
+        composition(&self.place, screen)
     }
 
     /// The drawing must not overwrite its own source.

@@ -10,9 +10,10 @@ use clap::Args;
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::here;
-use super::place::Place;
+use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::unfound::not_found;
+use crate::audit::configurations;
 use crate::audit::finding;
 use crate::audit::log_reads::PastLog;
 use crate::audit::pauses::ThreadPause;
@@ -97,6 +98,9 @@ impl Looking {
         let log: PathBuf = named?.components().collect();
         let start = place.run_command();
         if !log.exists() {
+            if let Some(fault) = sqlite::lost_whole(&log) {
+                return Err(here::log_fault(screen, &fault));
+            }
             let exit = screen.fail(CommandExit::Unavailable, absent(&log));
             screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
@@ -172,6 +176,25 @@ impl Looking {
         config::read_source(source, &self.directory).map_err(|refused| {
             let first = refused.0.first();
             first.map_or_else(|| "it is refused".to_owned(), |mistake| mistake.message.clone())
+        })
+    }
+
+    /// The organism as it was when it started last.
+    pub(super) fn used_composition(&self) -> Result<Composition, CommandExit> {
+        let fault = |fault| self.fault(&fault);
+        let used = configurations::used(&*self.view).map_err(fault)?;
+        let Some(last) = used.first() else {
+            let exit = self.screen.fail(CommandExit::Usage, "no organism had started at this position");
+            self.screen.say("  try: a later position");
+            return Err(exit);
+        };
+        let source = self.view.document(last.hash).map_err(fault)?;
+        let source = source.ok_or_else(|| "the log does not hold it".to_owned());
+        source.and_then(|source| self.configuration(&source)).map_err(|why| {
+            let words = format!("the configuration {} cannot be read: {why}", last.hash);
+            let exit = self.screen.fail(CommandExit::Failed, words);
+            self.screen.say(format!("  try: systole blob {}, which prints it", last.hash));
+            exit
         })
     }
 
@@ -269,6 +292,15 @@ impl Looking {
     }
 }
 
+/// The organism of the file. If the file has mistakes while an organism runs from it, the one that runs.
+pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, CommandExit> {
+    match place.load() {
+        Ok(file) => Ok(file.composition),
+        Err(_) if place.running_log().is_some() => Looking::open(place)?.used_composition(),
+        Err(refused) => Err(refuse(screen, &refused)),
+    }
+}
+
 /// What keeps a log on this machine from being written as it should, or did since the organism on it started.
 pub(super) fn alarms_of(log: &Path) -> Vec<ApiAlarm> {
     RunFile::of(log).map_or_else(Vec::new, |run| DoorClient::of(&run).alarms())
@@ -287,6 +319,9 @@ pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> 
     };
     if log.exists() {
         return Ok(log);
+    }
+    if let Some(fault) = sqlite::lost_whole(&log) {
+        return Err(here::log_fault(screen, &fault));
     }
     let exit = screen.fail(CommandExit::Unavailable, absent(&log));
     screen.say("  try: --log with the path of a log, as organism.db");

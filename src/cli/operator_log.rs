@@ -32,29 +32,30 @@ struct LogChoice {
 }
 
 impl LogChoice {
-    /// Reads words such as `debug`, `json` or `debug,json`; an unknown one is returned.
-    fn read(said: &str) -> Result<LogChoice, &str> {
-        let mut choice = LogChoice::default();
+    /// Reads words such as `debug`, `json` or `debug,json`. Unknown ones are returned beside the choice of the others.
+    fn read(said: &str) -> (LogChoice, Vec<&str>) {
+        let (mut choice, mut unknown) = (LogChoice::default(), Vec::new());
         for word in said.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word {
                 "debug" => choice.debug = true,
                 "json" => choice.json = true,
-                unknown => return Err(unknown),
+                other => unknown.push(other),
             }
         }
-        Ok(choice)
+        (choice, unknown)
     }
 }
 
 /// Shows events from now on.
 pub(super) fn install() {
     let said = std::env::var(VARIABLE).unwrap_or_default();
-    let choice = LogChoice::read(&said).unwrap_or_else(|unknown| {
+    let (choice, unknown) = LogChoice::read(&said);
+    if !unknown.is_empty() {
         let screen = Screen::of_process(false);
+        let unknown = unknown.join("`, `");
         screen.say(format!("note: {VARIABLE}: `{unknown}` is not known and is not used"));
         screen.say("  try: debug, json, or both with a comma between them");
-        LogChoice::default()
-    });
+    }
     // A second call in one process keeps the first.
     let _installed =
         tracing::subscriber::set_global_default(subscriber(choice, is_journal(), std::io::stderr));
@@ -221,10 +222,11 @@ mod tests {
 
     #[test]
     fn the_variable_takes_two_words_and_names_an_unknown_one() {
-        let choice = |debug, json| Ok(LogChoice { debug, json });
+        let choice = |debug, json| (LogChoice { debug, json }, Vec::new());
         assert_eq!(LogChoice::read(""), choice(false, false));
         assert_eq!(LogChoice::read("debug"), choice(true, false));
         assert_eq!(LogChoice::read("json, debug"), choice(true, true));
-        assert_eq!(LogChoice::read("json,verbose"), Err("verbose"));
+        assert_eq!(LogChoice::read("json,verbose").1, ["verbose"]);
+        assert!(LogChoice::read("json,verbose").0.json, "the others count");
     }
 }

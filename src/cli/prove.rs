@@ -65,7 +65,7 @@ impl Prove {
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
         let sizes: BTreeSet<u64> = checkpoints.iter().map(|one| one.checkpoint().size()).collect();
-        let (summary, gathered) = GatheredLog::of(&log, &sizes, &[], prompt_view::READING)
+        let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
             .map_err(|fault| here::log_fault(screen, &fault))?;
         let position = self.position;
         if position > summary.records {

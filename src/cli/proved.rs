@@ -93,7 +93,9 @@ fn judged(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>)
     match CheckpointSigner::by(policy, proof.checkpoint()) {
         CheckpointSigner::Known(verdict) => ProofVerdict::Proved(verdict),
         CheckpointSigner::Unknown(why) => ProofVerdict::Unsigned(why),
-        CheckpointSigner::KeptApart => ProofVerdict::Unsigned("no key is known".to_owned()),
+        CheckpointSigner::KeptApart | CheckpointSigner::ReadBack => {
+            ProofVerdict::Unsigned("no key is known".to_owned())
+        }
     }
 }
 

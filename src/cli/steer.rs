@@ -9,7 +9,7 @@ use clap::Args;
 use systole_kit::Payload;
 
 use super::exit::CommandExit;
-use super::looking::Looking;
+use super::looking::{Looking, composition};
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
@@ -54,8 +54,8 @@ impl Steer {
                 Ok(composition) => (None, self.payload(screen, &composition, &named, &thread)?),
             },
             None => {
-                let file = self.place.organism(screen)?;
-                (Some(file.log), self.payload(screen, &file.composition, &named, &thread)?)
+                let composition = composition(&self.place, screen)?;
+                (Some(self.place.log(screen)?), self.payload(screen, &composition, &named, &thread)?)
             }
         };
         let key = drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;

@@ -134,7 +134,12 @@ fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAl
     for alarm in alarms {
         screen.say(format!("note: until it stopped, {}", alarm.sentence(now)));
     }
-    if !alarms.is_empty() {
+    if !log.exists() {
+        screen.say(format!(
+            "note: {} is not there any more, and what it had is only in its backups",
+            log.display()
+        ));
+    } else if !alarms.is_empty() {
         screen.say("  nothing that was acknowledged is lost; what was refused is to be sent again");
     }
     if is_unclosed {

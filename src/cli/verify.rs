@@ -20,8 +20,8 @@ use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointSigner, CheckpointSource, GatheredLog,
-    LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
+    AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
+    GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
 };
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
@@ -189,7 +189,7 @@ impl Verify {
         let beside = notes::path(real.as_deref().unwrap_or(log));
         let found =
             notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
-        kept.take(&beside, false, found);
+        kept.take(&beside, CheckpointKeeper::Supplier, found);
         for path in &self.against {
             if is_log(path) {
                 if std::fs::canonicalize(path).ok() == real.as_ref().ok().cloned() {
@@ -220,7 +220,7 @@ impl Verify {
                 screen.say("  try: the file of a checkpoint, or of a log");
                 return Err(exit);
             }
-            kept.take(path, true, found);
+            kept.take(path, CheckpointKeeper::Reader, found);
         }
         Ok(kept)
     }
@@ -235,11 +235,11 @@ impl Kept {
         }
     }
 
-    fn take(&mut self, path: &Path, is_apart: bool, found: Vec<notes::FoundNote>) {
+    fn take(&mut self, path: &Path, keeper: CheckpointKeeper, found: Vec<notes::FoundNote>) {
         for (line, read) in found {
             let place = format!("{}:{line}", path.display());
             match read {
-                Ok(signed) => self.checkpoints.push(CheckpointSource { place, is_apart, signed }),
+                Ok(signed) => self.checkpoints.push(CheckpointSource { place, keeper, signed }),
                 Err(why) => self.unread.push(format!("{place}: {why}")),
             }
         }
@@ -332,7 +332,9 @@ fn lines(
     // The file beside the log may have thousands that fit and show less than the best.
     let best = found.best().map(|best| best.place.as_str());
     let is_usual = |one: &&CheckpointFinding| {
-        !one.is_apart && one.fit == RootFit::Same && best != Some(one.place.as_str())
+        one.keeper == CheckpointKeeper::Supplier
+            && one.fit == RootFit::Same
+            && best != Some(one.place.as_str())
     };
     let (usual, special): (Vec<_>, Vec<_>) = found.checkpoints.iter().partition(is_usual);
     for checkpoint in special {

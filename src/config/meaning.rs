@@ -125,7 +125,12 @@ impl<'a> Warnings<'a> {
                 continue;
             }
             let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
-            let words = format!("{}: no one can send it `{}`", party.path(), elements.join("`, `"));
+            let what = if elements.is_empty() {
+                "anything".to_owned()
+            } else {
+                format!("`{}`", elements.join("`, `"))
+            };
+            let words = format!("{}: no one can send it {what}", party.path());
             self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: party.key.at,

@@ -67,6 +67,10 @@ pub(super) fn parts(declared: &Declared, place: OrganismPlace<'_>) -> Vec<Organi
     parts.push(closed("the organism's file".to_owned(), file));
     let key = declared.proof.as_ref().and_then(|proof| proof.key.as_ref());
     parts.extend(key.map(|key| closed("the signing key".to_owned(), below(&key.value))));
+    let policy = declared.proof.as_ref().and_then(|proof| proof.policy.as_ref());
+    parts.extend(policy.map(|policy| open("the policy of the proof".to_owned(), below(&policy.value))));
+    let folders = declared.proof.iter().flat_map(|proof| proof.folders());
+    parts.extend(folders.map(|folder| open("a folder of checkpoints".to_owned(), below(folder))));
     // Built-in schemas and the one made from payloads are in no folder.
     let schemas = place.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let of_disk = schemas.map(|schema| closed(format!("the schema {}", schema.name), below(&schema.name)));

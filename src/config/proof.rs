@@ -31,7 +31,14 @@ pub(super) struct ProofDeclaration {
     origin: Option<At<String>>,
     every_ms: u64,
     to: Vec<At<String>>,
-    policy: Option<At<String>>,
+    pub(super) policy: Option<At<String>>,
+}
+
+impl ProofDeclaration {
+    /// The folders to which checkpoints go.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.to.iter().map(|to| to.value.as_str()).filter(|to| !to.contains("://"))
+    }
 }
 
 /// Who signs checkpoints of the log, and where they go.

@@ -68,7 +68,11 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     if let Some((_, query)) = rest.split_once('?').filter(|(_, query)| holds_secret(query)) {
         diagnostics.hide(found.at, query);
         let message = format!("{path}: its query looks like it holds a key, and is not repeated");
-        let fix = "a query without it; key_env names the key, headers_env the values of other headers";
+        // Only a model has `headers_env`; a listener of an MCP server at an address has `key_env` alone.
+        let fix = match path.starts_with("models.") {
+            true => "a query without it; key_env names the key, headers_env the values of other headers",
+            false => "a query without it; key_env names the variable of the key",
+        };
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
     }

@@ -1,8 +1,8 @@
 //! Follows the requests of one connection, only far enough to see a line of a head or of a chunk that ends in LF
 //! alone. A proxy may read such a line differently, and then one request could hide in another.
 //!
-//! Bytes come in as they arrive; whether every line ends in CRLF goes out. It changes no byte, and leaves everything
-//! else that may be wrong to the parser.
+//! Bytes come in as they arrive; the place of such a line feed goes out. It changes no byte, and leaves everything else
+//! that may be wrong to the parser.
 
 /// How much of a line is kept: enough for the headers that say how long a body is.
 const LINE: usize = 256;
@@ -42,11 +42,12 @@ impl Default for RequestFraming {
 }
 
 impl RequestFraming {
-    /// Follows the next bytes; returns whether every line so far ends in CRLF.
-    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> bool {
+    /// Follows the next bytes; returns the place of the first line feed that is alone. Nothing is followed after it.
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<usize> {
+        let all = bytes.len();
         while let [first, rest @ ..] = bytes {
             match self.part {
-                Part::Lost => return true,
+                Part::Lost => return None,
                 Part::Body(left) => {
                     (bytes, self.part) = skipped(bytes, left, Part::Body, Part::Head { is_first: true });
                 }
@@ -57,7 +58,8 @@ impl RequestFraming {
                     bytes = rest;
                     if *first == b'\n' {
                         if self.last != b'\r' {
-                            return false;
+                            self.part = Part::Lost;
+                            return Some(all - rest.len() - 1);
                         }
                         self.line_ends();
                     } else {
@@ -69,7 +71,7 @@ impl RequestFraming {
                 }
             }
         }
-        true
+        None
     }
 
     fn line_ends(&mut self) {
@@ -145,8 +147,9 @@ mod tests {
     fn judged(text: &str, is_sound: bool) {
         for size in 1..=text.len() {
             let mut framing = RequestFraming::default();
-            let verdict = text.as_bytes().chunks(size).all(|piece| framing.follow(piece));
-            assert_eq!(verdict, is_sound, "{text:?} in pieces of {size}");
+            let found = text.as_bytes().chunks(size).find_map(|piece| Some((piece, framing.follow(piece)?)));
+            assert_eq!(found.is_none(), is_sound, "{text:?} in pieces of {size}");
+            assert!(found.is_none_or(|(piece, at)| piece[at] == b'\n'), "{text:?} in pieces of {size}");
         }
     }
 

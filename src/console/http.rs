@@ -146,7 +146,8 @@ fn unfit_head(request: &Request) -> Option<Response> {
     if request.version() == Version::HTTP_11 && !headers.contains_key(header::HOST) {
         return Some(bad_request("the header Host is missing, which HTTP/1.1 requires"));
     }
-    let encoding = headers.get(header::CONTENT_ENCODING).filter(|encoding| *encoding != "identity")?;
+    let is_none = |encoding: &[u8]| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity");
+    let encoding = headers.get(header::CONTENT_ENCODING).filter(|encoding| !is_none(encoding.as_bytes()))?;
     let shown = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
     let words =
         format!("Content-Encoding: {shown:?} is not known: send the body as it is, without that header");

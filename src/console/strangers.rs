@@ -23,7 +23,10 @@ use tokio::time::{Sleep, sleep};
 
 use super::farewell::Farewell;
 use super::framing::RequestFraming;
+use crate::edges::clock::WallClock;
 use crate::edges::descriptors;
+use systole_core::types::ports::Clock as _;
+use systole_core::types::time::Millis;
 
 /// How long a connection may take to send a whole request head with a token.
 const HEAD: Duration = Duration::from_secs(10);
@@ -31,6 +34,8 @@ const HEAD: Duration = Duration::from_secs(10);
 const MOST: usize = 256;
 /// The pause before a connection is taken, if this process has no descriptor left.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long every connection has to be taken before the operator hears that they are taken again.
+const CALM_MS: u64 = 3_000;
 /// The divisor for all descriptors that limits these connections.
 const PART: usize = 4;
 
@@ -108,8 +113,8 @@ impl Connected<IncomingStream<'_, Doorway>> for Visitor {
 /// The source of connections.
 pub(super) struct Doorway {
     listener: TcpListener,
-    /// Whether the operator knows that no connection can be taken at the moment.
-    is_short: bool,
+    /// When a connection could not be taken last, until the operator knows that they are taken again.
+    short: Option<Millis>,
     strangers: Arc<Strangers>,
 }
 
@@ -118,7 +123,7 @@ impl Doorway {
         let most = MOST.min(descriptors::most() / PART);
         Doorway {
             listener,
-            is_short: false,
+            short: None,
             strangers: Arc::new(Strangers { most, waiting: Mutex::default(), leaving: AtomicUsize::new(0) }),
         }
     }
@@ -130,7 +135,8 @@ impl Doorway {
         loop {
             match self.listener.accept().await {
                 Ok(taken) => {
-                    if std::mem::take(&mut self.is_short) {
+                    if self.short.is_some_and(|last| WallClock.ticks().since(last) >= CALM_MS) {
+                        self.short = None;
                         tracing::info!("the HTTP door takes connections again");
                     }
                     return taken;
@@ -139,7 +145,7 @@ impl Doorway {
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
                 Err(error) => {
-                    if !std::mem::replace(&mut self.is_short, true) {
+                    if self.short.replace(WallClock.ticks()).is_none() {
                         let fix = "a higher limit: ulimit -n, or LimitNOFILE= of the unit; or fewer clients";
                         tracing::error!(why = %error, fix, "the HTTP door cannot take a connection");
                     }
@@ -161,7 +167,10 @@ impl Listener for Doorway {
         let (visitor, ended) = self.strangers.comes(address);
         let limits = Limits { ended, late: Box::pin(sleep(HEAD)) };
         let framing = RequestFraming::default();
-        (Connection { stream, visitor, limits: Some(limits), framing, farewell: None }, address)
+        (
+            Connection { stream, visitor, limits: Some(limits), framing, refused: None, farewell: None },
+            address,
+        )
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -182,6 +191,8 @@ pub(super) struct Connection {
     /// `None` once it has shown a token.
     limits: Option<Limits>,
     framing: RequestFraming,
+    /// Once a line ended in LF alone: what the parser still reads of the request, which it refuses.
+    refused: Option<&'static [u8]>,
     /// The last answer, if it ends by our word.
     farewell: Option<Farewell>,
 }
@@ -210,6 +221,33 @@ impl Connection {
         if self.farewell.is_none() {
             let is_slow = self.visitor.strangers.may_leave_slowly();
             self.farewell = Some(if is_slow { farewell } else { farewell.without_waiting() });
+        }
+    }
+
+    /// Ends the head of a request that is refused, and reads nothing more but the end of the connection.
+    fn ends_refused(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if let Some((now, later)) =
+            self.refused.and_then(|rest| rest.split_at_checked(rest.len().min(buffer.remaining())))
+            && !now.is_empty()
+        {
+            buffer.put_slice(now);
+            self.refused = Some(later);
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            let mut dropped = [0; 1024];
+            let mut dropped = ReadBuf::new(&mut dropped);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut dropped))?;
+            if dropped.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Begins the last answer if the parser begins to say that it refuses a request.
+    fn replace(&mut self, bytes: &[u8]) {
+        if let Some(farewell) = Farewell::in_place_of(bytes) {
+            self.part(if self.refused.is_some() { Farewell::bare_line_feed() } else { farewell });
         }
     }
 
@@ -244,22 +282,27 @@ impl AsyncRead for Connection {
         if let Some(said) = self.says_farewell(cx) {
             return said.map(Ok);
         }
+        if self.refused.is_some() {
+            return self.ends_refused(cx, buffer);
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if self.framing.follow(buffer.filled().get(before..).unwrap_or_default()) {
-            return Poll::Ready(Ok(()));
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        let found = self.framing.follow(read);
+        if let Some((at, byte)) = found.and_then(|at| Some((at, read.get_mut(at)?))) {
+            // No line may hold this byte, so the parser refuses the request, after the answers to those before it.
+            *byte = 0;
+            let end = before + at + 1;
+            buffer.set_filled(end);
+            self.refused = Some(b"\r\n\r\n");
         }
-        buffer.set_filled(before);
-        self.part(Farewell::bare_line_feed());
-        self.says_farewell(cx).unwrap_or(Poll::Ready(())).map(Ok)
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if let Some(farewell) = Farewell::in_place_of(bytes) {
-            self.part(farewell);
-        }
+        self.replace(bytes);
         if self.farewell.is_some() {
             // Nothing comes after the last answer.
             return Poll::Ready(Ok(bytes.len()));
@@ -287,9 +330,7 @@ impl AsyncWrite for Connection {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let whole = || parts.iter().map(|part| part.len()).sum();
-        if let Some(farewell) = parts.first().and_then(|first| Farewell::in_place_of(first)) {
-            self.part(farewell);
-        }
+        self.replace(parts.first().map_or(&[], |first| first));
         if self.farewell.is_some() {
             return Poll::Ready(Ok(whole()));
         }

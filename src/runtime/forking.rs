@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
-use systole_core::rules::core_payload;
+use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
@@ -92,18 +92,22 @@ pub fn fork(
     // The log's own thread counts the requests to persons, so it comes along.
     records.extend(system(reader, last)?);
     records.sort_by_key(|(position, _)| *position);
-    let erasure = erasure_of(reader, &records)?;
+    let (erasure, erased) = erasure_of(reader, &records)?;
     let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
     let end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
     records.extend(erasure.map(|body| record_of_core(body, end.as_ref(), &newest, (now, seeds))));
     records.push(marker);
-    let documents = documents(reader, &records)?;
+    let documents = documents(reader, &records, &erased)?;
     Ok(ForkedTree { records, documents, call, continues })
 }
 
-/// The `<erased>` that names what these records lack, at their positions in the fork. `None` if nothing was erased
-/// before, and no copied record says that something was. What no record of the log explains is damage.
-fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<Option<Arc<[u8]>>, LogFault> {
+/// The body of an `<erased>`, if one is needed, and the documents that it names.
+type ForkErasure = (Option<Arc<[u8]>>, Vec<ErasedDocument>);
+
+/// The `<erased>` that names what these records lack, at their positions in the fork, and the documents in it. `None` if
+/// nothing was erased before, and no copied record says that something was. What no record of the log explains is
+/// damage.
+fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<ForkErasure, LogFault> {
     let mut check = LossCheck::knowing(reader, prompt_view::READING, reader.last()?)?;
     let (mut parts, mut has_copies) = (Vec::new(), false);
     for (number, (position, record)) in (1..).zip(records) {
@@ -113,10 +117,11 @@ fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<
         }
         has_copies |= record.header.thread.is_sys() && core_payload::read_erased(&record.body).is_some();
     }
-    let lost = check.finish(&[]);
+    let lost = check.finish_part()?;
     erasures::damage("the log", &lost)?;
     let is_needed = has_copies || !parts.is_empty() || !lost.erased.is_empty();
-    Ok(is_needed.then(|| core_payload::erased_before_fork(&parts, &lost.erased)))
+    let body = is_needed.then(|| core_payload::erased_before_fork(&parts, &lost.erased));
+    Ok((body, lost.erased))
 }
 
 /// A record at the end of the log's own thread.
@@ -258,7 +263,12 @@ fn marker(
 }
 
 /// The documents that these records name, as far as the log has them.
-fn documents(reader: &dyn LogReader, records: &[Record]) -> Result<Vec<StoredDocument>, LogFault> {
+fn documents(
+    reader: &dyn LogReader,
+    records: &[Record],
+    erased: &[ErasedDocument],
+) -> Result<Vec<StoredDocument>, LogFault> {
+    let before_erased = |hash| erased.iter().find(|document| document.hash == hash)?.before;
     let mut known = HashSet::new();
     let mut documents = Vec::new();
     for record in records {
@@ -267,8 +277,9 @@ fn documents(reader: &dyn LogReader, records: &[Record]) -> Result<Vec<StoredDoc
         for (named, what) in DocumentUse::named_by(record).chain(started) {
             let mut next = Some(named);
             while let Some(hash) = next.take().filter(|hash| known.insert(*hash)) {
-                // Signs are in the place of one that is erased.
+                // The reader returns signs in the place of a document that is erased.
                 let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
+                    next = before_erased(hash).filter(|_| what == DocumentUse::Prompt);
                     continue;
                 };
                 if what == DocumentUse::Prompt {

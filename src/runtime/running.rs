@@ -358,7 +358,7 @@ impl Organism {
             Arc::into_inner(writer).and_then(WriterHandle::stop)
         });
         match (joined.await, ended) {
-            (Ok(Some(displaced)), LoopEnd::Drained(_)) => LoopEnd::Broken(displaced.into()),
+            (Ok(Some(displaced)), _) => LoopEnd::Broken(displaced.into()),
             (Ok(_), ended) => ended,
             (Err(panic), _) => LoopEnd::Broken(panic.to_string().into()),
         }

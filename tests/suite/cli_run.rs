@@ -280,6 +280,7 @@ fn a_mistake_in_the_file_hides_no_organism_that_runs_from_it() {
         &["cost"],
         &["find", "hello"],
         &["approve"],
+        &["graph"],
         &["pause", "--all"],
         &["resume", "--all"],
         &["backup", "-o", backup],

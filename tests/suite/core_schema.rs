@@ -21,7 +21,7 @@ const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d1
 /// What the log says of itself after an order of a person.
 const OF_ORDERS: [&str; 5] = [
     "<erased X/>",
-    "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
+    "<erased X reason='asked for' complete='true'><record position='41' parts='0 2'/><document hash='H'/><document hash='H' before='H'/></erased>",
     "<erased X forked='true'><record position='3' parts='1'/></erased>",
     "<erased-body X>[erased]</erased-body>",
     "<forked X call='1' turn='2'/>",
@@ -140,6 +140,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "expires='1d'",
         "expires='1s'",
         "forked='true'",
+        "complete='true'",
     ];
     // All attributes of this payload are optional; the door checks which must appear together.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {

@@ -98,6 +98,8 @@ fn g4_an_auditor_reads_all_decisions_with_what_ran_in_one_look() {
 fn route_and_page_show(at: &Path, all: &[Value]) {
     let run = run_file(at);
     let first = ask(&run, "GET", "/v1/decisions?limit=2", &[], "").json;
+    // What still waits does not count.
+    assert_eq!(first["decisions"].as_array().unwrap().len(), 2, "{first}");
     let next = format!("/v1/decisions?before={}", first["next"].as_str().unwrap());
     let rest = ask(&run, "GET", &next, &[], "").json;
     assert_eq!(rest["next"], Value::Null);

@@ -16,7 +16,9 @@ use systole_core::types::record::{Header, Record, RecordKind};
 
 use crate::approving::waits;
 use crate::export::{by_python, done, is, keyed, unpack, verdict};
+use crate::http::HOUSE;
 use crate::log_records::read_all;
+use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::systole;
 use crate::replay::{agent, log_in, placed, plays, question};
 use crate::second_verifier::Judge;
@@ -251,4 +253,182 @@ fn c9_an_export_carries_the_records_of_erasures_and_any_other_hole_is_unexplaine
     for (code, words) in [verdict(at, &["changed.zip"]), by_python(at, &["changed.zip"])] {
         assert!(code == Some(7) && words.starts_with("damaged at #"), "{code:?} {words}");
     }
+}
+
+/// A listener that answers with an element that it may not send. The bytes of such an answer are a document. It repeats
+/// a message that begins with `echo`, so that the document is the body of the message too.
+const PARROT: &str = r#"
+import re, sys
+for line in sys.stdin:
+    if line.startswith("<message"):
+        delivery = re.search('delivery="([^"]*)"', line).group(1)
+        said = re.search("<say .*</say>", line).group(0)
+        if "<text>echo" not in said:
+            said = '<wrong xmlns="https://xml-pipeline.org/ns/echo/v1">no answer of mine</wrong>'
+        print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}">{said}</reply>', flush=True)
+"#;
+
+/// More than a body in the row of its record may have.
+fn large(words: &str) -> String {
+    say(&format!("{words} {}", "far away ".repeat(12_000)))
+}
+
+/// A log in which the parrot answered these messages, each in a thread of its own.
+fn parrot(messages: &[String]) -> tempfile::TempDir {
+    let folder = folder(&[("organism.yaml", HOUSE), ("echo.xsd", ECHO_XSD), ("echo.py", PARROT)]);
+    for message in messages {
+        std::fs::write(folder.path().join("say.xml"), message).unwrap();
+        let sent = systole(folder.path(), &["send", "--file", "say.xml"]);
+        assert!(sent.code == Some(1) && sent.stderr.contains("route.not-a-peer"), "{sent:?}");
+    }
+    folder
+}
+
+/// Runs SQL on a log, also where a row refers to another one.
+fn change_log(log: &Path, sql: &str) {
+    let connection = Connection::open(log).unwrap();
+    connection.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
+}
+
+/// The position of the newest refusal, and the SQL that selects the document with the refused bytes.
+fn refused_bytes(log: &Path) -> (u64, String) {
+    let refusal = positions(log, |record| record.header.kind == RecordKind::Refusal).pop().unwrap();
+    let body = read_all(log).remove(usize::try_from(refusal).unwrap() - 1).body;
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let hash = text.split_once(" hash=\"").unwrap().1[..64].to_owned();
+    (refusal, format!("hash = x'{hash}'"))
+}
+
+/// What is refused with its words, by a command that verifies.
+#[track_caller]
+fn is_damaged(at: &Path, command: &[&str], words: &str) {
+    let ran = systole(at, command);
+    let flat = [ran.stdout.as_str(), &ran.stderr].concat().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ran.code == Some(7) && flat.contains(words), "{command:?}: {words}: {ran:?}");
+}
+
+#[test]
+fn c9_refused_bytes_without_a_record_are_missed_although_a_large_body_was_erased() {
+    let judge = &mut Judge::start(&["tests/verifier/systole_log.py", "--serve"]);
+    let folder = parrot(&[large("first")]);
+    let at = folder.path();
+    let key = keyed(at);
+    let log = log_in(at);
+    done(systole(at, &["erase", "--whole", "@last@1"]));
+    done(systole(at, &["checkpoint"]));
+    let size = read_all(&log).len();
+    assert_eq!(verdict(at, &["--key", &key]), is(0, format!("anchored up to #{size}")));
+    assert_eq!(damage_positions(judge, &log), [None, None]);
+    let (refusal, document) = refused_bytes(&log);
+    change_log(&log, &format!("UPDATE document SET bytes = x'' WHERE {document}"));
+    assert_eq!(damage_positions(judge, &log), [Some(refusal); 2]);
+    assert_eq!(verdict(at, &["--key", &key]), is(7, format!("damaged at #{refusal}")));
+    for command in [&["doctor"][..], &["checkpoint"], &["export", "@last", "-o", "N.zip"]] {
+        is_damaged(at, command, "it names the refused bytes");
+    }
+}
+
+#[test]
+fn c9_a_large_body_that_is_refused_bytes_too_is_erased_on_record() {
+    let judge = &mut Judge::start(&["tests/verifier/systole_log.py", "--serve"]);
+    let folder = parrot(&[large("echo")]);
+    let at = folder.path();
+    let log = log_in(at);
+    let (_, document) = refused_bytes(&log);
+    let told = systole(at, &["erase", "--whole", "@last@1", "--json"]);
+    let told = told.json_lines().remove(0);
+    let named = told["documents"][0].as_str().unwrap_or_default().to_owned();
+    assert!(document.contains(&named) && named.len() == 64, "{told:#}");
+    assert_eq!(damage_positions(judge, &log), [None, None]);
+    for command in [&["verify"][..], &["doctor"], &["export", "@last", "-o", "T.zip"]] {
+        done(systole(at, command));
+    }
+    unpack(at, "T.zip", "u");
+    assert_eq!(verdict(at, &["T.zip"]), is(0, "sound"));
+    assert_eq!(by_python(at, &["T.zip"]), is(0, "sound"));
+    // So is a fork, in which the same body is missing.
+    let sent = systole(at, &["send", "--file", "say.xml", "--thread", "@last"]);
+    assert_eq!(sent.code, Some(1), "{sent:?}");
+    done(systole(at, &["fork", "@last@1", "-o", "fork.db"]));
+    for command in ["verify", "doctor"] {
+        done(systole(at, &[command, "--log", "fork.db"]));
+    }
+    assert_eq!(damage_positions(judge, &at.join("fork.db")), [None, None]);
+}
+
+/// Older versions left the row of a large body without bytes and did not name it. Such a log still passes, and each
+/// erased body excuses one row.
+#[test]
+fn c9_a_large_body_that_an_older_version_erased_excuses_one_document() {
+    let judge = &mut Judge::start(&["tests/verifier/systole_log.py", "--serve"]);
+    let folder = parrot(&[large("echo")]);
+    let at = folder.path();
+    let log = log_in(at);
+    let (_, first) = refused_bytes(&log);
+    let position = positions(&log, |record| record.body.len() > 100_000)[0];
+    std::fs::write(at.join("say.xml"), say("another")).unwrap();
+    assert_eq!(systole(at, &["send", "--file", "say.xml", "--thread", "@last"]).code, Some(1));
+    let (refusal, second) = refused_bytes(&log);
+    assert_ne!(first, second);
+    let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    let older = format!("<erased {core} by=\"root\"><record position=\"{position}\" parts=\"0\"/></erased>");
+    append_core_record(&log, older.as_bytes());
+    blank_body(&log, position);
+    change_log(&log, &format!("UPDATE document SET bytes = x'' WHERE {first}"));
+    assert_eq!(damage_positions(judge, &log), [None, None]);
+    for command in [&["verify"][..], &["export", "@last", "-o", "T.zip"]] {
+        done(systole(at, command));
+    }
+    unpack(at, "T.zip", "u");
+    assert_eq!(verdict(at, &["T.zip"]), is(0, "sound"));
+    assert_eq!(by_python(at, &["T.zip"]), is(0, "sound"));
+    change_log(&log, &format!("UPDATE document SET bytes = x'' WHERE {second}"));
+    assert_eq!(damage_positions(judge, &log), [Some(refusal); 2]);
+    for command in [&["verify"][..], &["doctor"], &["export", "@last", "-o", "N.zip"]] {
+        is_damaged(at, command, "it names the refused bytes");
+    }
+}
+
+#[test]
+fn c9_the_links_before_an_erased_link_of_a_prompt_cannot_be_removed() {
+    let judge = &mut Judge::start(&["tests/verifier/systole_log.py", "--serve"]);
+    let folder = agent();
+    let at = folder.path();
+    let log = log_in(at);
+    done(systole(at, &["erase", "--whole", "@last@1"]));
+    let told = read_all(&log).pop().unwrap();
+    let told = String::from_utf8_lossy(&told.body).into_owned();
+    assert!(told.contains("<document hash=") && told.contains(" before=\""), "{told}");
+    assert_eq!(damage_positions(judge, &log), [None, None]);
+    // Exports and forks have the links before it.
+    const BASE: &str = "systole prompt base v1";
+    done(systole(at, &["export", "@last", "-o", "T.zip"]));
+    unpack(at, "T.zip", "u");
+    assert_eq!(verdict(at, &["T.zip"]), is(0, "sound"));
+    assert_eq!(by_python(at, &["T.zip"]), is(0, "sound"));
+    repack(at, &|name, text| {
+        let kept = || text.lines().filter(|line| !line.contains(BASE)).map(|line| format!("{line}\n"));
+        Some(if name == "documents.jsonl" { kept().collect() } else { text.clone() })
+    });
+    for (code, words) in [verdict(at, &["changed.zip"]), by_python(at, &["changed.zip"])] {
+        assert!(code == Some(7) && words.starts_with("damaged at #"), "{code:?} {words}");
+    }
+    let is_base = format!("instr(bytes, CAST('{BASE}' AS BLOB)) = 1");
+    let without_base = |log: &Path| {
+        let count = format!("SELECT count(*) FROM document WHERE {is_base}");
+        let found: i64 = Connection::open(log).unwrap().query_row(&count, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, 1, "{}", log.display());
+        change_log(log, &format!("DELETE FROM document WHERE {is_base}"));
+    };
+    let (_folder, changed) = copy_anew(&log);
+    without_base(&changed);
+    let damaged = damage_positions(judge, &changed);
+    assert!(damaged.iter().all(Option::is_some), "{damaged:?}");
+    is_damaged(at, &["verify", "--log", changed.to_str().unwrap()], "it names the prompt");
+    // The fork ends before the second question, whose prompts have the base again.
+    done(systole(at, &["ask", "--thread", "@last", "And now?"]));
+    done(systole(at, &["fork", "@last@1", "-o", "fork.db"]));
+    done(systole(at, &["verify", "--log", "fork.db"]));
+    without_base(&at.join("fork.db"));
+    is_damaged(at, &["verify", "--log", "fork.db"], "it names the prompt");
 }

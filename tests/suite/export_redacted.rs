@@ -8,6 +8,8 @@ use systole_core::types::ids::Digest;
 
 use crate::export::{by_python, done, is, keyed, records, unpack, verdict};
 use crate::log_evidence::{number, thread};
+use crate::log_records::read_all;
+use crate::organism::folder;
 use crate::program::{Events, Running, ask, systole};
 use crate::replay::{FIRST, ends, named, plays, question, stop};
 
@@ -224,4 +226,72 @@ fn c9_the_hash_of_a_body_that_is_left_out_is_left_out_too() {
         assert_eq!(hashes.iter().any(|hash| text.contains(hash)), is_kept, "{text}");
         assert_eq!(kinds_of_holes(at, name).iter().any(|kind| kind == "hash"), !is_kept);
     }
+}
+
+/// An organism whose clerk takes a sensitive name and a sensitive number.
+const CLERK: [(&str, &str); 2] = [
+    (
+        "organism.yaml",
+        "organism: {name: hello, entry: clerk}
+payloads: {tell: {name: sensitive text, pin: sensitive int}, done: {word: text}}
+listeners:
+  clerk: {run: [python3, clerk.py], accepts: [tell], returns: [done]}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+",
+    ),
+    (
+        "clerk.py",
+        r#"
+import re, sys
+for line in sys.stdin:
+    if line.startswith("<message"):
+        delivery = re.search('delivery="([^"]*)"', line).group(1)
+        space = re.search('<tell xmlns="([^"]*)"', line).group(1)
+        print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}"><done xmlns="{space}"><word>ok</word></done></reply>', flush=True)
+"#,
+    ),
+];
+
+/// A thread in which the clerk was told a name and a number, which were then erased, and after that another name.
+fn told_twice(erase: &[&str], next_name: impl Fn(&Path) -> String) -> tempfile::TempDir {
+    let folder = folder(&CLERK);
+    let at = folder.path();
+    done(systole(at, &["send", "tell", "name=Ann", "pin=777"]));
+    done(systole(at, &[&["erase", "@last@1"], erase].concat()));
+    let name = format!("name={}", next_name(at));
+    done(systole(at, &["send", "tell", "--thread", "@last", &name, "pin=2"]));
+    folder
+}
+
+/// The parts that a record of an erasure names are numbers, and no words of a person.
+#[test]
+fn c9_a_number_that_is_left_out_is_not_looked_for_among_the_parts_of_an_erasure() {
+    let folder = told_twice(&[], |_| "Bob".to_owned());
+    let at = folder.path();
+    done(systole(at, &["export", "@last", "--redact", "sensitive", "-o", "T.zip"]));
+    unpack(at, "T.zip", "u");
+    let said = std::fs::read_to_string(at.join("u/erased.jsonl")).unwrap();
+    assert!(said.contains("parts=\\\"1 2\\\""), "{said}");
+    assert_eq!(verdict(at, &["T.zip"]), is(0, "sound"));
+    assert_eq!(by_python(at, &["T.zip"]), is(0, "sound"));
+}
+
+#[test]
+fn c9_the_words_of_an_erasure_that_repeat_what_is_left_out_are_named() {
+    let refused = |folder: &Path, words: &str| {
+        let ran = systole(folder, &["export", "@last", "--redact", "sensitive", "-o", "T.zip"]);
+        assert!(ran.code == Some(1) && ran.stderr.contains(words), "{words}: {ran:?}");
+        assert!(!folder.join("T.zip").exists());
+    };
+    let by_reason = told_twice(&["--reason", "asked for by Bob"], |_| "Bob".to_owned());
+    refused(by_reason.path(), "the reason of the erasure at #");
+    let user = |at: &Path| {
+        let records = read_all(&at.join("hello.db"));
+        let told = records.iter().map(|record| String::from_utf8_lossy(&record.body).into_owned());
+        let told = told.into_iter().find(|body| body.starts_with("<erased ")).unwrap();
+        told.split_once(" by=\"").unwrap().1.split('"').next().unwrap().to_owned()
+    };
+    let by_user = told_twice(&[], user);
+    refused(by_user.path(), "the name of the user who made the erasure at #");
 }

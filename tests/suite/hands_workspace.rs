@@ -183,6 +183,12 @@ fn listeners_of(parent: u32) -> Vec<rustix::process::Pid> {
 #[test]
 fn g2_a_command_ends_with_its_organism_and_the_edits_stand() {
     let (folder, running) = in_the_middle();
+    // A mistake in the file hides neither the organism nor its workspace.
+    let file = read(&folder, "organism.yaml");
+    fs::write(folder.path().join("organism.yaml"), format!("{file}\nmode: onec\n")).unwrap();
+    let blame = systole(folder.path(), &["blame", "work/a.txt:2"]);
+    assert!(blame.stdout.contains("written") && blame.stderr.contains("mode"), "{blame:?}");
+    fs::write(folder.path().join("organism.yaml"), file).unwrap();
     running.signal(Signal::KILL);
     running.end();
     let after = send(&folder, &["--file", "set.xml", "--key", "k"]);

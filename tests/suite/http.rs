@@ -283,12 +283,18 @@ fn a_request_that_others_could_read_differently_is_refused_with_a_body() {
     }
     // The same in order, after another request on the same connection.
     let (mut stream, get) = (connect(&run), crlf(&["GET /v1/status HTTP/1.1", "Host: a", &bearer]));
-    stream.write_all([get, crlf(&whole), body].concat().as_bytes()).unwrap();
+    stream.write_all([get, crlf(&whole), body.clone()].concat().as_bytes()).unwrap();
     let told = answer(stream);
     assert!(told.body.contains("\r\n\r\n{") && told.body.contains("HTTP/1.1 202 "), "{told:?}");
+    // A line feed behind a whole request is a request of its own: it takes no answer away.
+    let (mut stream, waits) = (connect(&run), [post, "Host: a", &bearer, &length, "Systole-Wait: 60"]);
+    stream.write_all([crlf(&waits), body, "\n".to_owned()].concat().as_bytes()).unwrap();
+    let told = answer(stream);
+    assert_eq!(told.status, 200, "{told:?}");
+    assert!(told.body.contains("HTTP/1.1 400 ") && told.body.contains("ends in LF alone"), "{told:?}");
     organism.interrupt();
     let taken = stored(folder.path()).into_iter().filter(|(_, code, _)| code == "request").count();
-    assert_eq!(taken, 1, "only the last one is a message");
+    assert_eq!(taken, 2, "only the last two are messages");
 }
 
 #[test]

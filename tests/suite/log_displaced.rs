@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use systole::edges::log::sqlite::{self, OpenSqliteLog};
 use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, LostRange, Position};
 
@@ -89,6 +91,59 @@ fn c15_a_backup_in_the_place_of_an_open_log_is_noticed_and_left_as_it_is() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn c15_a_backup_is_noticed_although_another_program_read_the_log_when_it_was_opened() {
+    let (folder, mut opened, mut author, _) = with_backup();
+    let backup = folder.path().join("closed.db");
+    drop(opened);
+    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name(), Ok(true));
+    // Its transaction keeps the mark of the next opening from the file.
+    let reader = rusqlite::Connection::open(folder.log()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    opened = sqlite::open(&folder.log()).unwrap();
+    write(&mut opened, &mut author, 1);
+    fs::write(folder.log(), fs::read(&backup).unwrap()).unwrap();
+    let words = refused(&mut opened, &mut author);
+    assert!(words.contains("was replaced while it was in use"), "{words}");
+}
+
+#[test]
+fn c15_a_log_that_cannot_be_read_for_a_while_is_not_displaced() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let sends =
+        |key: &str| ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", key)], &say("hello")).status;
+    assert_eq!(sends("k1"), 202);
+    // No file can be opened any more, and the log looks as if it had changed.
+    let pid = Pid::from_raw(i32::try_from(organism.pid()).unwrap());
+    let few = Rlimit { current: Some(1), ..getrlimit(Resource::Nofile) };
+    let before = prlimit(pid, Resource::Nofile, few).unwrap();
+    let log = fs::File::options().append(true).open(folder.path().join("hello.db")).unwrap();
+    log.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert!(Command::new("sleep").arg("3").status().unwrap().success());
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    assert_eq!(sends("k2"), 202);
+    assert!(!folder.path().join("hello.db-wal.lost-1").exists());
+    organism.signal(Signal::TERM);
+    assert_eq!(organism.end().code, Some(0));
+    assert_eq!(systole(folder.path(), &["verify"]).code, Some(0));
+}
+
+#[test]
+fn c15_a_log_that_is_gone_is_no_log_that_never_was() {
+    let folder = house();
+    assert_eq!(systole(folder.path(), &["doctor"]).code, Some(0), "nothing has run here yet");
+    let organism = Running::organism(folder.path());
+    organism.signal(Signal::TERM);
+    assert_eq!(organism.end().code, Some(0));
+    fs::remove_file(folder.path().join("hello.db")).unwrap();
+    for command in ["run", "doctor", "verify", "ps"] {
+        let ran = systole(folder.path(), &[command]);
+        assert!(ran.code == Some(7) && !ran.stdout.contains("nothing has run"), "{command}: {ran:?}");
     }
 }
 

@@ -1,6 +1,8 @@
-//! The Python listener over NATS, with work that takes long, fails, or is too large, and with a broker that goes away.
+//! The Python listener over NATS, with work that takes long, fails, hangs, or is too large, with deliveries that are
+//! called back, and with a broker that goes away.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::broker::python;
 use crate::program::Events;
@@ -9,6 +11,10 @@ use crate::workers::{Process, WorkerHouse};
 /// The work of the listener in these tests, by what it is asked.
 const WORK: &str = r#"    if text == "fail":
         raise ValueError("no idea \x01")
+    if text == "exit":
+        sys.exit(3)
+    if text == "hang":
+        threading.Event().wait()
     if text == "much":
         return "x" * 2_000_000
     if text.startswith("wait"):
@@ -25,14 +31,21 @@ fn source(path: &str) -> String {
 
 /// The listener with that work, in the folder of the house.
 fn worker(house: &WorkerHouse) -> Process {
-    let own = "    return \"You said: \" + text\n";
-    let text = source("listeners/echo-python/echo.py");
-    assert!(text.contains(own), "{text}");
-    std::fs::write(house.path().join("worker.py"), text.replace(own, WORK)).unwrap();
+    Process::of(changed(house, &[]))
+}
+
+/// The command of the listener with that work and with these texts replaced.
+fn changed(house: &WorkerHouse, changes: &[(&str, &str)]) -> Command {
+    let mut text = source("listeners/echo-python/echo.py");
+    for (own, new) in [("    return \"You said: \" + text\n", WORK)].iter().chain(changes) {
+        assert_eq!(text.matches(own).count(), 1, "{own}: {text}");
+        text = text.replace(own, new);
+    }
+    std::fs::write(house.path().join("worker.py"), text).unwrap();
     let mut python = python();
     python.current_dir(house.path()).arg("worker.py");
     python.args([&house.server.url(), "shop", "echo"]).arg(house.key("echo"));
-    Process::of(python)
+    python
 }
 
 /// The message of the next failure on a stream of events.
@@ -50,9 +63,11 @@ async fn d4_a_python_worker_renews_its_deliveries_survives_its_work_and_hears_a_
     let mut house = WorkerHouse::open(", idle: 2s, in_flight: 8");
     let worker = worker(&house);
     let mut events = house.events();
-    for (words, why) in
-        [("fail", "worker.exception: ValueError("), ("much", "worker.too-large: the answer has 2000")]
-    {
+    for (words, why) in [
+        ("fail", "worker.exception: ValueError("),
+        ("exit", "worker.exception: SystemExit(3)"),
+        ("much", "worker.too-large: the answer has 2000"),
+    ] {
         house.sends(words);
         let body = failure_of(&mut events);
         assert!(body.contains(why), "{words}: {body}");
@@ -78,6 +93,53 @@ async fn d4_a_python_worker_renews_its_deliveries_survives_its_work_and_hears_a_
     idle.stops();
     worker.signal(rustix::process::Signal::TERM);
     worker.says("open deliveries are not answered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d4_a_python_worker_answers_while_other_work_hangs_and_ends_if_too_much_does() {
+    let house = WorkerHouse::open(", timeout: 3s, in_flight: 8");
+    let mut events = house.events();
+    let worker = worker(&house);
+    for _ in 0..6 {
+        house.sends("hang");
+    }
+    let mut open = 6;
+    while open > 0 {
+        let (_, _, record) = events.next().expect("more records");
+        open -= usize::from(record["code"] == "listener.timeout" && record["kind"] == "outcome");
+    }
+    // Each attempt left a thread that hangs: more than all that it works on at a time.
+    let sound = house.sends("hi");
+    assert!(final_of_thread(&mut events, &sound).contains(">You said: hi<"));
+    worker.stops();
+    // With a limit that a few attempts reach it says so and ends, so that its supervisor starts it again.
+    let mut limited = changed(&house, &[("HANGING = 20 ", "HANGING = 1 ")]);
+    for _ in 0..4 {
+        house.sends("hang");
+    }
+    let ended = limited.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("5 threads hang in work that was called back"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d4_a_python_worker_leaves_a_delivery_whose_cancel_overtook_it() {
+    let house = WorkerHouse::open(", in_flight: 8");
+    let took = "        delivery, stopped = ";
+    let takes_late = format!(
+        "        print('took', file=sys.stderr, flush=True)\n        while not os.path.exists('late'):\n            await asyncio.sleep(0.05)\n{took}"
+    );
+    let noted = "        called_back.append(delivery)\n";
+    let notes = format!("{noted}        print('cancelled', file=sys.stderr, flush=True)\n");
+    let worker = Process::of(changed(&house, &[(took, takes_late.as_str()), (noted, notes.as_str())]));
+    let thread = house.sends("wait");
+    worker.says("took");
+    assert_eq!(house.systole(&["cancel", &thread]).code, Some(0));
+    worker.says("cancelled");
+    std::fs::write(house.path().join("late"), "").unwrap();
+    // Work that is no longer wanted would hold it up for ever.
+    worker.stops();
 }
 
 /// The text of the final of a thread.

@@ -1,11 +1,16 @@
 //! `prove`: one record in a file that shows that it is in a signed log, on a machine without the log.
 
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use rustix::process::Signal;
 use serde_json::Value;
+use systole_core::types::ids::Digest;
 
+use crate::http;
 use crate::log_evidence::{house, number};
-use crate::program::{Ran, systole};
+use crate::organism::say;
+use crate::program::{Ran, Running, ask, run_file, systole};
 use crate::proof_witnesses::log_key;
 
 #[track_caller]
@@ -169,4 +174,64 @@ async fn c2_verify_folds_every_thread_again_if_asked_to() {
     assert_eq!((code, shown["states"]["wrong"].as_array().unwrap().len()), (Some(7), 1), "{shown}");
     let ran = systole(at, &["verify", "--state"]);
     assert!(ran.code == Some(7) && ran.stderr.contains("stored states do not match"), "{ran:?}");
+}
+
+/// Sends this many messages to a running organism.
+fn tell(at: &Path, messages: usize) {
+    let run = run_file(at);
+    for _ in 0..messages {
+        let taken = ask(&run, "POST", "/v1/messages", &[], &say("hello"));
+        assert_eq!(taken.status, 202, "{taken:?}");
+    }
+}
+
+#[test]
+fn c2_nothing_is_signed_proved_or_exported_of_a_log_that_lost_its_end() {
+    let folder = http::house();
+    let at = folder.path();
+    log_key(at);
+    let organism = Running::organism(at);
+    tell(at, 1);
+    organism.interrupt();
+    let sign = ["checkpoint", "--key", "house.key"];
+    done(systole(at, &sign));
+    done(systole(at, &["prove", "1", "-o", "before.tlog-proof"]));
+    done(systole(at, &["export", "@last", "-o", "before.zip"]));
+    let notes = std::fs::read(at.join("hello.db.notes")).unwrap();
+    let organism = Running::organism(at);
+    tell(at, 3);
+    organism.signal(Signal::KILL);
+    organism.end();
+    std::fs::remove_file(at.join("hello.db-wal")).unwrap();
+    for command in [&sign[..], &["prove", "1", "-o", "one.tlog-proof"], &["export", "@last", "-o", "N.zip"]] {
+        let ran = systole(at, command);
+        assert!(ran.code == Some(7) && ran.stdout.is_empty(), "{command:?}: {ran:?}");
+        assert!(ran.stderr.contains("--accept-loss "), "{command:?}: {ran:?}");
+    }
+    assert_eq!(std::fs::read(at.join("hello.db.notes")).unwrap(), notes, "nothing was signed");
+    assert!(!at.join("one.tlog-proof").exists() && !at.join("N.zip").exists());
+}
+
+/// The page says the same of a log whose tip is ahead of it.
+#[test]
+fn c2_the_proof_page_shows_that_a_log_lost_its_end() {
+    let folder = http::house();
+    let at = folder.path();
+    let organism = Running::organism(at);
+    tell(at, 1);
+    let verified = || {
+        let accept = [("Accept", "application/json")];
+        ask(&run_file(at), "GET", "/proof?verify=now", &accept, "").json["verified"].clone()
+    };
+    assert_eq!(verified()["verdict"], "sound");
+    // Both slots of the tip, with an end that the log does not have.
+    let said = [&b"systtip1"[..], &1_000_u64.to_be_bytes(), &[7; 32]].concat();
+    let slot = [&said[..], &Digest::of(&said).0[..16]].concat();
+    let tip = std::fs::File::options().write(true).open(at.join("hello.db.tip")).unwrap();
+    [0, 4096].into_iter().for_each(|place| tip.write_all_at(&slot, place).unwrap());
+    let lost = verified();
+    let verdict = lost["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("damaged: it lost #") && verdict.ends_with("..1000"), "{lost:#}");
+    assert!(lost["facts"]["what is wrong"].as_str().unwrap().contains("hello.db.tip"), "{lost:#}");
+    drop(organism);
 }

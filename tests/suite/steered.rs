@@ -35,9 +35,13 @@ fn e16_a_person_steers_with_words_alone_and_the_stamp_names_the_request() {
     for (key, thread) in [("k1", "new"), ("k2", "@last")] {
         let sent = systole(at, &["send", "ask", "Sleep", "--key", key, "--thread", thread, "--no-wait"]);
         assert_eq!(sent.code, Some(0), "{sent:?}");
+        // A mistake in the file does not keep anyone from what runs.
+        std::fs::write(at.join("organism.yaml"), FILE.to_owned() + "mode: onec\n").unwrap();
         let steered = systole(at, &["steer", "@last", "Stop & answer"]);
         assert_eq!(steered.code, Some(0), "{steered:?}");
         assert!(steered.stderr.contains("taken as record "), "{steered:?}");
+        assert_eq!(steered.stderr.matches("runs with the file as it was").count(), 1, "{steered:?}");
+        std::fs::write(at.join("organism.yaml"), FILE).unwrap();
         let answer = systole(at, &["send", "ask", "Sleep", "--key", key, "--thread", thread]);
         assert_eq!(answer.code, Some(0), "{answer:?}");
         assert!(

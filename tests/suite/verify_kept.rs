@@ -92,6 +92,37 @@ async fn c2_a_log_rolled_back_with_its_checkpoints_is_found_by_what_a_witness_ho
     refused(&verify(&["--key", &log, "--witness", &address]), 5, "no answer: ");
 }
 
+/// Anyone can answer at an address. Only a cosignature of a known witness makes its answer more than the word of the
+/// supplier.
+#[tokio::test]
+async fn c2_an_answer_that_no_known_witness_cosigned_is_the_word_of_the_supplier() {
+    let folder = house().await;
+    let at = folder.path();
+    let key = log_key(at);
+    let note = done(systole(at, &["checkpoint", "--key", "house.key"]));
+    let size = number(at, "SELECT max(pos) FROM record");
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", note.len());
+    let address = answering(Some([head.as_bytes(), note.as_bytes()].concat()));
+    let (code, value) = json(at, &["--witness", &address]);
+    assert_eq!((code, &value["verdict"]), (Some(0), &"sound".into()), "no key is known: {value}");
+    std::fs::remove_file(at.join("hello.db.notes")).unwrap();
+    let (code, value) = json(at, &["--key", &key, "--witness", &address]);
+    assert_eq!((code, &value["verdict"]), (Some(0), &format!("anchored up to #{size}").into()), "{value}");
+    for question in [0, 2, 3] {
+        assert_eq!(value["answers"][question]["standing"], "supplier assertion", "{value}");
+    }
+    let told = [&value["checkpoints"][0]["words"], &value["answers"][0]["words"]];
+    for words in told.map(|words| words.as_str().unwrap()) {
+        assert!(words.contains("no cosignature proves that"), "{words}");
+        assert!(words.contains("the witness's own"), "{words}");
+    }
+    // A policy that knows the witness wants its cosignature.
+    let witness = done(systole(at, &["keygen", "--origin", "example.net/w", "--witness", "-o", "w.key"]));
+    std::fs::write(at.join("house.policy"), format!("log {key}\nwitness w {witness}quorum w\n")).unwrap();
+    let (code, value) = json(at, &["--policy", "house.policy", "--witness", &address]);
+    assert_eq!((code, &value["answers"][0]["standing"]), (Some(1), &"supplier assertion".into()), "{value}");
+}
+
 #[test]
 fn c2_verify_lists_the_times_without_a_checkpoint() {
     let (folder, mut author) = (Folder::new(), Author::default());

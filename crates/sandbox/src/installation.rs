@@ -6,10 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Programs that only choose another one, by a name under which they are started.
-const CHOOSERS: [&str; 5] = ["asdf", "mise", "proto-shim", "rustup", "volta-shim"];
-/// The name of folders that are full of such programs.
-const SHIMS: &str = "shims";
+use crate::shim::is_shim;
 
 /// Where a program is, and what it needs beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,25 +15,15 @@ pub struct InstalledProgram {
     pub executable: PathBuf,
     /// Files and folders that it must be able to read, the executable included.
     pub read: Vec<PathBuf>,
+    /// Whether the command line names a file of the folder it runs in.
+    is_own: bool,
 }
 
 impl InstalledProgram {
     /// Whether it seems to be only a chooser of another program, which is in a folder of its own.
     pub fn is_shim(&self) -> bool {
-        let Some(folder) = self.executable.parent() else { return false };
-        let own = self.executable.canonicalize().ok();
-        let is_chooser = |name: &&str| {
-            let is_named = own.as_deref().and_then(Path::file_name) == Some(OsStr::new(name));
-            is_named || is_same_file(&folder.join(name), &self.executable)
-        };
-        folder.file_name() == Some(OsStr::new(SHIMS)) || CHOOSERS.iter().any(is_chooser)
+        !self.is_own && is_shim(&self.executable)
     }
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let number = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
-    number(one).is_some_and(|one| number(other) == Some(one))
 }
 
 /// Finds a program. `None` if there is none that this user may run.
@@ -58,7 +45,14 @@ pub fn installed(run: &[String], folder: &Path, search: &OsStr) -> Option<Instal
     read.extend(resolved);
     let named = arguments.iter().map(|argument| folder.join(argument)).filter(|path| path.is_file());
     read.extend(named.flat_map(|path| packages(&path).into_iter().chain([path])));
-    Some(InstalledProgram { executable, read })
+    let is_own = name.contains('/') && is_in(&executable, folder);
+    Some(InstalledProgram { executable, read, is_own })
+}
+
+/// Whether a file is really in a folder: a link to a file elsewhere is not.
+fn is_in(file: &Path, folder: &Path) -> bool {
+    let folder = folder.canonicalize();
+    file.canonicalize().is_ok_and(|file| folder.is_ok_and(|folder| file.starts_with(folder)))
 }
 
 /// What belongs to an executable in a folder `bin`: the folders beside it, but not the whole prefix, which may be a
@@ -105,23 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_only_chooses_another_one_is_known() {
+    fn a_program_of_the_folder_it_runs_in_is_no_chooser() {
         let place = tempfile::tempdir().unwrap();
-        let of = |path: &str| place.path().join(path);
-        for folder in ["shims", "bin", "cargo/bin", "other"] {
-            std::fs::create_dir_all(of(folder)).unwrap();
-        }
-        for file in ["shims/python3", "bin/mise", "cargo/bin/rustup", "other/tool"] {
-            std::fs::copy("/bin/sh", of(file)).unwrap();
-        }
-        std::os::unix::fs::symlink(of("bin/mise"), of("other/node")).unwrap();
-        std::fs::hard_link(of("cargo/bin/rustup"), of("cargo/bin/cargo")).unwrap();
-        let is_shim = |path: &str| {
-            let run = [of(path).display().to_string()];
-            installed(&run, place.path(), OsStr::new("")).unwrap().is_shim()
+        let folder = place.path().join("pyenv");
+        std::fs::create_dir_all(folder.join("shims")).unwrap();
+        std::fs::copy("/bin/sh", folder.join("shims/x")).unwrap();
+        let is_shim = |run: &str, folder: &Path| {
+            installed(&[run.to_owned()], folder, folder.join("shims").as_os_str()).unwrap().is_shim()
         };
-        assert!(is_shim("shims/python3") && is_shim("other/node") && is_shim("cargo/bin/cargo"));
-        assert!(!is_shim("other/tool"));
+        assert!(!is_shim("./shims/x", &folder) && !is_shim("pyenv/shims/x", place.path()));
+        // A person may have named the folder of a manager in the search path.
+        assert!(is_shim("x", &folder));
+        std::os::unix::fs::symlink(folder.join("shims/x"), place.path().join("link")).unwrap();
+        assert!(!is_shim("../link", &folder));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod installation;
 mod policy;
 mod private;
 mod probe;
+mod shim;
 mod start;
 
 pub use entering::{WORD, enter};

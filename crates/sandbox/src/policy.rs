@@ -103,8 +103,8 @@ pub(crate) const CONFIGURATION: [&str; 17] = [
     "/etc/os-release",
 ];
 
-/// Devices that every program may use.
-pub(crate) const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// Devices that every program may use. Not `/dev/zero`: a shared mapping of it holds memory that cannot be counted.
+pub(crate) const DEVICES: [&str; 4] = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Files of `/proc` that are readable where there is no `/proc` of the program's own.
 pub(crate) const PROC: [&str; 4] = ["/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat"];

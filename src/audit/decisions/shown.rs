@@ -130,12 +130,21 @@ pub fn csv(decisions: &[DecidedRequest]) -> String {
     rows.map(|cells| format!("{}\n", cells.map(|cell| quoted(&cell)).join(","))).collect()
 }
 
-/// A cell. A spreadsheet would run what begins as a formula.
+/// A cell. A spreadsheet would run what begins as a formula, and one that splits lines at another character than the
+/// comma begins a cell there too.
 fn quoted(cell: &str) -> String {
-    let guard = if cell.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
-    match cell.contains([',', '"', '\n', '\r']) || !guard.is_empty() {
-        true => format!("\"{guard}{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
+    const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let (mut safe, mut begins) = (String::with_capacity(cell.len()), true);
+    for character in cell.chars() {
+        if begins && FORMULA.contains(&character) {
+            safe.push('\'');
+        }
+        begins = matches!(character, ';' | '\t' | '\n' | '\r') || (begins && character == ' ');
+        safe.push(character);
+    }
+    match safe.contains([',', '"', '\n', '\r', ';', '\t']) || safe != cell {
+        true => format!("\"{}\"", safe.replace('"', "\"\"")),
+        false => safe,
     }
 }
 
@@ -162,6 +171,9 @@ mod tests {
             ("=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""),
             ("-1+1", "\"'-1+1\""),
             ("two\nlines", "\"two\nlines\""),
+            ("a;=1+1; @SUM(A1)", "\"a;'=1+1; '@SUM(A1)\""),
+            ("＝1+1", "\"'＝1+1\""),
+            ("1-1=0", "1-1=0"),
         ] {
             assert_eq!(quoted(cell), written);
         }

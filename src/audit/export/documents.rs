@@ -1,7 +1,7 @@
 //! The documents that exported records name: configurations with their schemas, refused bytes, prompts, and answers of
 //! models. Each is a line of `documents.jsonl`, once, under its SHA-256.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -82,12 +82,14 @@ impl NamedDocuments {
         }
     }
 
-    /// Writes them, and the earlier links of prompts, which `before` reads. Returns how many were written, and how
-    /// many the log does not have: they are erased, or a listener keeps its prompts elsewhere.
+    /// Writes them, and the earlier links of prompts, which `before` reads; `erased_links` has those before links that
+    /// are erased. Returns how many were written, and how many the log does not have: they are erased, or a listener
+    /// keeps its prompts elsewhere.
     pub fn write(
         &mut self,
         reader: &dyn LogReader,
         before: &dyn Fn(&str) -> Option<String>,
+        erased_links: &HashMap<Digest, Digest>,
         out: &mut dyn Write,
     ) -> Result<(u64, u64), ExportFault> {
         let (mut written, mut missing, mut next) = (0, 0, 0);
@@ -96,6 +98,8 @@ impl NamedDocuments {
             // Signs are in the place of one that is erased.
             let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
                 missing += 1;
+                let link = erased_links.get(&hash).filter(|_| what == DocumentUse::Prompt);
+                link.into_iter().for_each(|hash| self.add(*hash, DocumentUse::Prompt));
                 continue;
             };
             if what == DocumentUse::Prompt {

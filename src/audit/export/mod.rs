@@ -20,13 +20,14 @@ pub mod statement;
 pub mod thread_xml;
 pub mod verifying;
 
+use std::collections::HashMap;
 use std::io;
 
 use super::erasures::{self, LossCheck, LossReport, PromptReading};
 use holes::{ExportHole, HoleReason};
 use record_line::ExportedRecord;
 use redaction::Redaction;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
@@ -45,6 +46,9 @@ pub enum ExportFault {
     /// The reason of an erasure has what is to be left out.
     #[error("the reason of the erasure at #{} repeats what is to be left out", .0.0)]
     Reason(Position),
+    /// The name of the user who erased is what is to be left out.
+    #[error("the name of the user who made the erasure at #{} repeats what is to be left out", .0.0)]
+    EraserName(Position),
     /// The key of a message has what is to be left out.
     #[error("the key of record {seq} of thread {thread} repeats what is to be left out")]
     Key {
@@ -66,6 +70,8 @@ pub struct ExportScope {
     pub redaction: Option<Redaction>,
     /// The records of the log's own thread that say what was erased of the exported ones.
     pub erasures: Vec<(Position, Record)>,
+    /// The links of prompts that were erased, each with the link before it.
+    pub erased_links: HashMap<Digest, Digest>,
 }
 
 impl ExportScope {
@@ -78,7 +84,8 @@ impl ExportScope {
         }
         threads.sort_by(|a, b| a.as_str().split('.').cmp(b.as_str().split('.')));
         threads.dedup();
-        Ok(ExportScope { threads, last, redaction: None, erasures: Vec::new() })
+        let (erasures, erased_links) = (Vec::new(), HashMap::new());
+        Ok(ExportScope { threads, last, redaction: None, erasures, erased_links })
     }
 
     /// Looks for what the records lack, and takes the records along that explain it. What nothing explains is damage.
@@ -89,8 +96,10 @@ impl ExportScope {
     ) -> Result<LossReport, ExportFault> {
         let mut check = LossCheck::knowing(reader, reading, self.last)?;
         self.each_whole(reader, |position, record| Ok(check.record(position, record)?))?;
-        let report = check.finish(&[]);
+        let report = check.finish_part()?;
         erasures::damage("the log", &report)?;
+        let links = report.erased.iter().filter_map(|document| Some((document.hash, document.before?)));
+        self.erased_links = links.collect();
         let is_apart = !self.threads.contains(&ThreadId::sys());
         for position in report.explaining.iter().filter(|_| is_apart) {
             self.erasures.extend(reader.after(Position(position.0.saturating_sub(1)), 1)?);

@@ -139,9 +139,17 @@ impl Redaction {
         gathered: &GatheredValues,
     ) -> Result<(), ExportFault> {
         let mut named = NamedHashes::default();
-        let repeats = |(_, record): &&(Position, Record)| gathered.values.are_in(&record.body);
-        if let Some((position, _)) = scope.erasures.iter().find(repeats) {
-            return Err(ExportFault::Reason(*position));
+        for (position, record) in &scope.erasures {
+            // The rest are positions and hashes: a value that looks like one is not repeated there.
+            let words = core_payload::erasure_words(&record.body).unwrap_or_default();
+            let repeats =
+                |text: Option<String>| text.is_some_and(|text| gathered.values.are_in(text.as_bytes()));
+            if repeats(words.reason) {
+                return Err(ExportFault::Reason(*position));
+            }
+            if repeats(words.by) {
+                return Err(ExportFault::EraserName(*position));
+            }
         }
         scope.each(reader, |position, record| {
             if record.header.key.as_ref().is_some_and(|key| gathered.are_in_key(key.as_str())) {

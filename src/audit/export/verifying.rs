@@ -18,6 +18,7 @@ use crate::audit::document_use::DocumentUse;
 use crate::audit::erasing::is_erasable;
 use crate::audit::erasures::{PromptReading, RecordedErasures};
 use systole_core::types::ids::Digest;
+use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::Position;
 
 /// What the last record of a thread was.
@@ -35,6 +36,8 @@ pub struct ExportWalk {
     erasure_leaves: BTreeMap<u64, TreeHash>,
     /// The positions of records that lack their whole body although their threads need it.
     needed: HashSet<u64>,
+    /// The positions of records that lack a body which was so large that it was a document.
+    large: HashSet<u64>,
     /// The links of prompts, each with the hash of the one before it.
     links: HashMap<Digest, Digest>,
     threads: HashMap<String, LastOf>,
@@ -103,6 +106,7 @@ impl ExportWalk {
             erasures: RecordedErasures::default(),
             erasure_leaves: BTreeMap::new(),
             needed: HashSet::new(),
+            large: HashSet::new(),
             links: HashMap::new(),
             threads: HashMap::new(),
             current: None,
@@ -135,6 +139,9 @@ impl ExportWalk {
             let is_needed = || record.record().is_ok_and(|record| !is_erasable(&record));
             if hashed.body.is_none() && is_needed() {
                 self.needed.insert(position);
+            }
+            if hashed.body.is_none() && record.holes.is_empty() && record.length > LARGE_BODY as u64 {
+                self.large.insert(position);
             }
         }
         let (first, last) = self.times.take().unwrap_or_else(|| (record.time.clone(), record.time.clone()));
@@ -240,10 +247,18 @@ impl ExportWalk {
             self.named.iter().filter(is_prompt).map(|(hash, (position, _))| (*hash, *position)).collect();
         for (hash, position) in prompts {
             let mut last = hash;
-            while let Some(before) = self.links.get(&last).filter(|before| !self.named.contains_key(before)) {
-                last = *before;
+            while let Some(before) = self.before(last).filter(|before| !self.named.contains_key(before)) {
+                last = before;
                 self.named.insert(last, (position, DocumentUse::Prompt));
             }
+        }
+    }
+
+    /// The link before a link. If it was erased, the record of the erasure names it.
+    fn before(&self, link: Digest) -> Option<Digest> {
+        match self.documents.contains(&link) {
+            true => self.links.get(&link).copied(),
+            false => self.erasures.before(link),
         }
     }
 
@@ -262,10 +277,19 @@ impl ExportWalk {
             hole.is_unexplained = hole.why == Some(HoleReason::Erased) && !(is_named && may_go);
         }
         let missing: Vec<_> = self.named.iter().filter(|(hash, _)| !self.documents.contains(*hash)).collect();
-        let (erased, lost): (Vec<_>, Vec<_>) =
+        let (erased, mut lost): (Vec<_>, Vec<_>) =
             missing.into_iter().partition(|(hash, _)| erasures.of_document(**hash).is_some());
-        let unsaid = lost.iter().filter(|(_, (_, what))| !said.may_lack(*what));
-        if let Some((hash, (position, what))) = unsaid.min_by_key(|(hash, (at, _))| (*at, **hash)) {
+        lost.sort_by_key(|(hash, (at, _))| (*at, **hash));
+        // Older versions did not name the document of a large body that they erased. Each such body excuses one.
+        let is_unnamed = |at: &&u64| erasures.may_leave_an_unnamed_row(Position(**at));
+        let mut excuses = self.large.iter().filter(is_unnamed).count();
+        let (excused, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(_, (_, what))| {
+            let is_excused = *what == DocumentUse::Refused && excuses > 0;
+            excuses -= usize::from(is_excused);
+            is_excused
+        });
+        let mut unsaid = lost.iter().filter(|(_, (_, what))| !said.may_lack(*what));
+        if let Some((hash, (position, what))) = unsaid.next() {
             let why = format!("it names {} {hash}, which is not in the export", what.words());
             return Err(ExportDamage { position: *position, why });
         }
@@ -275,7 +299,7 @@ impl ExportWalk {
             documents: self.documents.len() as u64,
             missing: lost.len() as u64,
             lacks_configurations: lost.iter().any(|(_, named)| is_configuration(named)),
-            erased: erased.len() as u64,
+            erased: (erased.len() + excused.len()) as u64,
             configs: self.named.values().filter(|named| is_configuration(named)).count(),
             holes: self.holes,
             unread: self.children.unread,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{CheckpointFinding, LogExamination, LogVerdict};
+use super::{CheckpointFinding, CheckpointKeeper, LogExamination, LogVerdict};
 use systole_core::types::time::Millis;
 
 /// How much an answer is worth.
@@ -88,13 +88,21 @@ impl LogExamination {
         );
         let owner = match known.cosigned.first() {
             Some(first) => format!("Since the witness {} cosigned, its holder cannot either.", first.witness),
-            None if found.is_apart => {
+            None if found.keeper == CheckpointKeeper::Reader => {
                 format!("You kept {}, so its holder cannot either.", found.place)
             }
             None => {
                 let words = "Its holder can have written all of them anew: no witness cosigned, and you gave no \
                              checkpoint that you kept.";
-                return (AnswerStanding::Assertion, format!("{signed} {words}{rest}"));
+                let answer = match found.is_unproven_answer() {
+                    true => format!(
+                        " {} answered with this checkpoint, but no cosignature proves that the answer is the \
+                         witness's own.",
+                        found.place
+                    ),
+                    false => String::new(),
+                };
+                return (AnswerStanding::Assertion, format!("{signed} {words}{answer}{rest}"));
             }
         };
         let words = format!("{signed} {owner} Before that, anyone who could write the log.{rest}");

@@ -6,12 +6,26 @@ use systole_proof::policy::{PolicyFault, PolicyVerdict, TrustPolicy};
 
 use super::gathering::GatheredLog;
 
+/// Who kept a checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CheckpointKeeper {
+    /// It is beside the log, or in an export: who can write the log can write it too.
+    Supplier,
+    /// The reader kept it apart from the log.
+    Reader,
+    /// It is the answer of a witness's address. Only a cosignature shows that it is the witness's own.
+    Witness,
+}
+
+/// What is said about the answer of a witness's address that no known witness cosigned.
+const UNPROVEN: &str = "; the answer was compared, but no cosignature proves that it is the witness's own";
+
 /// A checkpoint and where it is from.
 pub struct CheckpointSource {
-    /// Its file, and its first line there.
+    /// Its file, and its first line there; or the address of a witness.
     pub place: String,
-    /// Whether the reader kept it apart from the log, so that who can write the log cannot change it.
-    pub is_apart: bool,
+    /// Who kept it.
+    pub keeper: CheckpointKeeper,
     /// The checkpoint.
     pub signed: SignedCheckpoint,
 }
@@ -20,8 +34,8 @@ pub struct CheckpointSource {
 pub struct CheckpointFinding {
     /// Where it is from.
     pub place: String,
-    /// Whether the reader kept it apart from the log.
-    pub is_apart: bool,
+    /// Who kept it.
+    pub keeper: CheckpointKeeper,
     /// The name of the log in it.
     pub origin: String,
     /// How many records it is about.
@@ -49,6 +63,8 @@ pub enum CheckpointSigner {
     Known(Box<PolicyVerdict>),
     /// No policy says which keys are known; but the reader kept the checkpoint apart.
     KeptApart,
+    /// No policy says which keys are known, and the checkpoint is the answer of a witness's address.
+    ReadBack,
     /// No key that counts, for this reason.
     Unknown(String),
 }
@@ -71,10 +87,13 @@ impl CheckpointFinding {
                     "signed by its log, cosigned by {cosigned} of {all} witnesses: {enough} for the policy"
                 )
             }
-            CheckpointSigner::KeptApart => "whose signature was not checked: there is no --policy".to_owned(),
+            CheckpointSigner::KeptApart | CheckpointSigner::ReadBack => {
+                "whose signature was not checked: there is no --policy".to_owned()
+            }
             CheckpointSigner::Unknown(why) => format!("which does not count: {why}"),
         };
-        format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}")
+        let unproven = if self.is_unproven_answer() { UNPROVEN } else { "" };
+        format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}{unproven}")
     }
 
     pub(super) fn of(
@@ -92,16 +111,21 @@ impl CheckpointFinding {
         };
         let signer = match policy {
             Some(policy) => CheckpointSigner::by(policy, &source.signed),
-            None if source.is_apart => CheckpointSigner::KeptApart,
-            None => CheckpointSigner::Unknown("without --policy no key is known".to_owned()),
+            None => match source.keeper {
+                CheckpointKeeper::Reader => CheckpointSigner::KeptApart,
+                CheckpointKeeper::Witness => CheckpointSigner::ReadBack,
+                CheckpointKeeper::Supplier => {
+                    CheckpointSigner::Unknown("without --policy no key is known".to_owned())
+                }
+            },
         };
         let (place, origin) = (source.place.clone(), checkpoint.origin().to_owned());
-        CheckpointFinding { place, is_apart: source.is_apart, origin, size, fit, signer }
+        CheckpointFinding { place, keeper: source.keeper, origin, size, fit, signer }
     }
 
-    /// Whether the reader kept it apart for nothing: the policy knows no key that signed it.
+    /// Whether the reader named it for nothing: the policy knows no key that signed it.
     pub fn is_of_no_use(&self) -> bool {
-        self.is_apart && !self.counts()
+        self.keeper != CheckpointKeeper::Supplier && !self.counts()
     }
 
     /// Whether it says something against who can write the log.
@@ -109,10 +133,24 @@ impl CheckpointFinding {
         !matches!(self.signer, CheckpointSigner::Unknown(_))
     }
 
+    /// Whether it says something for the log. An answer without a known key may be from anyone, so it can only
+    /// contradict the log.
+    pub(super) fn supports(&self) -> bool {
+        self.counts() && !matches!(self.signer, CheckpointSigner::ReadBack)
+    }
+
+    /// Whether it is the answer of a witness's address, and no known witness cosigned it.
+    pub(super) fn is_unproven_answer(&self) -> bool {
+        let is_cosigned =
+            matches!(&self.signer, CheckpointSigner::Known(verdict) if !verdict.cosigned.is_empty());
+        self.keeper == CheckpointKeeper::Witness && !is_cosigned
+    }
+
     /// Whether someone else than the holder of the log's key says so: a witness of the policy cosigned it, or the reader
     /// kept it apart. What only that key shows is the word of the supplier.
     pub(super) fn is_confirmed(&self) -> bool {
-        self.known().is_some_and(|known| self.is_apart || !known.cosigned.is_empty())
+        let is_kept = self.keeper == CheckpointKeeper::Reader;
+        self.known().is_some_and(|known| is_kept || !known.cosigned.is_empty())
     }
 
     /// The judgement of the policy, if the checkpoint fits the log.

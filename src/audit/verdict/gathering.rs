@@ -80,6 +80,18 @@ impl GatheredLog {
         Ok((summary, gathered))
     }
 
+    /// The same of a log that has to have its end: a log that lost its last records verifies like any other.
+    pub fn with_end(
+        log: &Path,
+        sizes: &BTreeSet<u64>,
+        others: &[&dyn LogReader],
+        reading: PromptReading,
+    ) -> Result<(VerifySummary, GatheredLog), LogFault> {
+        let gathered = GatheredLog::of(log, sizes, others, reading)?;
+        check_end(log)?;
+        Ok(gathered)
+    }
+
     /// The log that was walked through, up to that many records, has grown to this position since: an organism runs on
     /// it. Another log that has no more than that is not longer.
     fn has_grown_to(&mut self, records: u64, last: Position) {
@@ -89,6 +101,12 @@ impl GatheredLog {
             }
         }
     }
+}
+
+/// Fails if the log lacks records that were acknowledged: the tip beside it names a later end, or its write-ahead log
+/// cannot be read.
+pub fn check_end(log: &Path) -> Result<(), LogFault> {
+    sqlite::condition(log)?.lost.map_or(Ok(()), Err)
 }
 
 /// How the comparison with another log ended.

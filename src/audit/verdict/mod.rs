@@ -13,10 +13,10 @@ use systole_core::types::ports::Position;
 use systole_proof::policy::TrustPolicy;
 
 pub use answers::{AnswerStanding, AuditAnswer};
-pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
+pub use checkpoints::{CheckpointFinding, CheckpointKeeper, CheckpointSigner, CheckpointSource, RootFit};
 pub use entry::ProvedEntry;
 pub use gaps::CheckpointGap;
-pub use gathering::{GatheredLog, OtherEnd};
+pub use gathering::{GatheredLog, OtherEnd, check_end};
 pub use newest::{NewestCheckpoint, ProofStanding, ProofTone, WitnessStanding};
 pub use programs::StartedFile;
 
@@ -121,7 +121,7 @@ impl LogExamination {
     pub fn best(&self) -> Option<&CheckpointFinding> {
         // The checkpoint of an empty log fits every log.
         let shows =
-            |found: &&CheckpointFinding| found.counts() && found.fit == RootFit::Same && found.size > 0;
+            |found: &&CheckpointFinding| found.supports() && found.fit == RootFit::Same && found.size > 0;
         let fits = self.checkpoints.iter().filter(shows);
         let rank = |found: &CheckpointFinding| {
             let known = found.known();

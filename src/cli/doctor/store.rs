@@ -50,6 +50,9 @@ pub(super) fn organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Findi
 /// Checks the log: whether it is one, whether it is intact, which process has it.
 pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
+        if let Some(fault) = sqlite::lost_whole(log) {
+            return vec![log_finding(&fault)];
+        }
         let fix = format!("{start}, which makes it");
         return vec![Finding::note("log", absent(log), fix)];
     }

@@ -71,7 +71,7 @@ pub(super) fn redacted(
 pub(super) fn fault(looking: &Looking, fault: &ExportFault) -> CommandExit {
     match fault {
         ExportFault::Log(damage) => looking.fault(damage),
-        ExportFault::Reason(_) => {
+        ExportFault::Reason(_) | ExportFault::EraserName(_) => {
             let exit = looking.screen.fail(CommandExit::Failed, fault);
             looking.screen.say(
                 "  try: an export without this thread; a record of the log's own thread is never redacted",

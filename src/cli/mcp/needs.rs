@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::install::net_address;
 use crate::config::McpServer;
+use systole_core::types::composition::ProgramSandbox;
 
 /// What stands before the name of a host that a program looked for in vain.
 const BEFORE_HOST: [&str; 5] = ["ENOTFOUND ", "EAI_AGAIN ", "host='", "resolve '", "resolve host: "];
@@ -44,10 +45,31 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
     }
     let shown = |paths: &[PathBuf]| paths.iter().map(|path| in_yaml(path, directory)).collect::<Vec<_>>();
     let net = net.into_iter().map(|address| format!("\"{address}\"")).collect();
-    let keys = [("read", shown(&read)), ("write", shown(&write)), ("net", net)];
-    let keys = keys.iter().filter(|(_, values)| !values.is_empty());
-    let keys: Vec<String> = keys.map(|(key, values)| format!("{key}: [{}]", values.join(", "))).collect();
+    let lists = [("read", shown(&read)), ("write", shown(&write)), ("net", net)];
+    let lists = lists.iter().filter(|(_, values)| !values.is_empty());
+    let lists = lists.map(|(key, values)| format!("{key}: [{}]", values.join(", ")));
+    let keys: Vec<String> = lists.chain(limits(sandbox)).collect();
     Some(format!("sandbox: {{{}}}", keys.join(", ")))
+}
+
+/// The limits of a sandbox that are not the defaults: the line replaces the one in the file, which may set them.
+fn limits(sandbox: &ProgramSandbox) -> impl Iterator<Item = String> {
+    let usual = ProgramSandbox::default();
+    let size = |bytes: u64, usual: u64| (bytes != usual).then(|| in_units(bytes));
+    let processes = (sandbox.processes != usual.processes).then(|| sandbox.processes.to_string());
+    let limits = [
+        ("processes", processes),
+        ("memory", size(sandbox.memory_bytes, usual.memory_bytes)),
+        ("output", size(sandbox.output_bytes, usual.output_bytes)),
+    ];
+    limits.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", value?)))
+}
+
+/// A size in the largest unit of the organism's file that says it exactly.
+fn in_units(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let exact = units.into_iter().find(|(_, unit)| bytes.is_multiple_of(*unit));
+    exact.map_or_else(|| format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
 /// Whether a path is one that every installed server has.
@@ -82,7 +104,7 @@ fn in_yaml(path: &Path, directory: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
+    use systole_core::types::composition::ListenerProgram;
     use systole_core::types::ids::Name;
 
     use super::*;
@@ -137,5 +159,26 @@ mod tests {
                     .to_owned()
             )
         );
+    }
+
+    #[test]
+    fn g9_the_line_keeps_the_limits_of_the_sandbox_in_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("work")).unwrap();
+        let limited = ProgramSandbox {
+            processes: 8,
+            memory_bytes: 512 << 20,
+            output_bytes: 3 << 30,
+            ..ProgramSandbox::default()
+        };
+        let asking = server(place.path(), &["x", "./work"], limited);
+        assert_eq!(
+            sandbox_line(&asking, place.path(), "").as_deref(),
+            Some(
+                "sandbox: {read: [work], net: [\"api.example.com:443\"], processes: 8, memory: 512MiB, output: 3GiB}"
+            )
+        );
+        assert_eq!(in_units(1536 << 10), "1536KiB");
+        assert_eq!(in_units(1000), "1000B");
     }
 }

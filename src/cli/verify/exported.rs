@@ -24,7 +24,7 @@ use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportStatement};
 use crate::audit::export::verifying::ExportWalk;
 use crate::audit::layout::{TextTone, paint};
-use crate::audit::verdict::{CheckpointFinding, CheckpointSource, LogVerdict};
+use crate::audit::verdict::{CheckpointFinding, CheckpointKeeper, CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use crate::edges::system;
 use crate::runtime::prompt_view;
@@ -195,7 +195,7 @@ fn examined(
     let mut sources = kept;
     let proved = proved(&mut archive, &walked.proved_leaves())?.map(|(signed, size, root)| {
         let place = format!("{}: checkpoint.txt", path.display());
-        sources.insert(0, CheckpointSource { place, is_apart: false, signed });
+        sources.insert(0, CheckpointSource { place, keeper: CheckpointKeeper::Supplier, signed });
         (size, root)
     });
     Ok(ExportExamination::new(walked, statement, proved, sources, policy))

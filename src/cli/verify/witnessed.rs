@@ -10,7 +10,7 @@ use super::super::exit::CommandExit;
 use super::super::here;
 use super::super::screen::Screen;
 use crate::audit::columns::plain;
-use crate::audit::verdict::CheckpointSource;
+use crate::audit::verdict::{CheckpointKeeper, CheckpointSource};
 use crate::edges::witnesses::WitnessFault;
 
 /// How long a witness has for one answer.
@@ -76,8 +76,8 @@ async fn read_all(
         for origin in origins {
             let read = client.read_back(address, origin, WITHIN).await;
             let signed = read.map_err(|fault| Unread { url: (*url).clone(), fault: Some(fault) })?;
-            let place = (*url).clone();
-            found.extend(signed.map(|signed| CheckpointSource { place, is_apart: true, signed }));
+            let (place, keeper) = ((*url).clone(), CheckpointKeeper::Witness);
+            found.extend(signed.map(|signed| CheckpointSource { place, keeper, signed }));
         }
         if found.len() == before {
             return Err(Unread { url: (*url).clone(), fault: None });

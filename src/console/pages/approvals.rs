@@ -156,7 +156,11 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
         let waiting: Vec<Value> = found.waiting.iter().map(WaitingRequest::as_json).collect();
         return Ok(asked.json(&json!({"approvals": waiting, "decided": found.decided})));
     }
-    let mut frame = asked.frame(PageTab::Approvals, "Approvals").with_command("systole approve").live();
+    let mut frame = asked.frame(PageTab::Approvals, "Approvals").live();
+    // The command shows only what waits.
+    if one.is_none() || !found.waiting.is_empty() {
+        frame = frame.with_command("systole approve");
+    }
     frame.count = if may { found.waiting.len() } else { 0 };
     let page = layout::whole_lines(|| {
         let decided: Vec<DecidedRow> =

@@ -181,7 +181,11 @@ impl PageRequest {
     /// Those of some fields that are set, as options of a command.
     pub(super) fn options(&self, names: &[&str]) -> String {
         let set = names.iter().filter_map(|name| Some((name, self.value(name)?)));
-        set.map(|(name, value)| format!(" --{name} {}", quoted(&plain(value)))).collect()
+        let option = |(name, value): (&&str, &str)| {
+            let between = if value.starts_with('-') { '=' } else { ' ' };
+            format!(" --{name}{between}{}", quoted(&plain(value)))
+        };
+        set.map(option).collect()
     }
 
     /// A part of the path.

@@ -53,7 +53,12 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
             match written(moment, &id) {
                 Ok(file) => Ok((id, file)),
                 Err(ExportFault::Log(fault)) => Err(fault.into()),
-                Err(ExportFault::Write(_) | ExportFault::Key { .. } | ExportFault::Reason(_)) => {
+                Err(
+                    ExportFault::Write(_)
+                    | ExportFault::Key { .. }
+                    | ExportFault::Reason(_)
+                    | ExportFault::EraserName(_),
+                ) => {
                     let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
                     let refusal = unfit_address(words).fixed_by(format!("systole export {id} --html"));
                     Err(ReadRefusal::from(refusal).into())
@@ -79,7 +84,7 @@ fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
         named.take(record);
         Ok(())
     })?;
-    named.write(reader, &prompt_view::link_before, &mut io::sink())?;
+    named.write(reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
     page::write(&scope, reader, &named, &mut file)?;
     Ok(file.bytes)
 }

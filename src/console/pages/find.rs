@@ -122,8 +122,13 @@ fn known_pairs(asked: &PageRequest) -> Vec<(&'static str, &str)> {
 
 /// The same search as a command.
 fn command(asked: &PageRequest) -> String {
-    let words = asked.value("q").map(|words| format!(" {}", quoted(&plain(words)))).unwrap_or_default();
-    let parts = words + &asked.options(&FILTERS.map(|(name, _)| name));
+    let words = asked.value("q").map(|words| {
+        // Words that look like an option come behind all of them.
+        let end = if words.starts_with('-') { "-- " } else { "" };
+        format!(" {end}{}", quoted(&plain(words)))
+    });
+    let options = asked.options(&FILTERS.map(|(name, _)| name));
+    let parts = options + &words.unwrap_or_default();
     format!("systole find{}", if parts.is_empty() { " WORDS" } else { &parts })
 }
 

@@ -14,7 +14,8 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use crate::audit::columns::plain;
 use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointSource, GatheredLog, LogExamination, LogVerdict, ProofStanding,
+    AuditAnswer, CheckpointFinding, CheckpointKeeper, CheckpointSource, GatheredLog, LogExamination,
+    LogVerdict, ProofStanding,
 };
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
@@ -137,7 +138,9 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     for (line, read) in found {
         let place = format!("{name}.notes:{line}");
         match read {
-            Ok(signed) => sources.push(CheckpointSource { place, is_apart: false, signed }),
+            Ok(signed) => {
+                sources.push(CheckpointSource { place, keeper: CheckpointKeeper::Supplier, signed })
+            }
             Err(why) => unread.push(format!("{place}: {}", plain(&why.to_string()))),
         }
     }
@@ -165,21 +168,17 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
 
 fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>) -> ReadResult<VerifiedLog> {
     let sizes: BTreeSet<u64> = sources.iter().map(|source| source.signed.checkpoint().size()).collect();
-    let (summary, gathered) = match GatheredLog::of(log, &sizes, &[], prompt_view::READING) {
+    let (summary, gathered) = match GatheredLog::with_end(log, &sizes, &[], prompt_view::READING) {
         Ok(found) => found,
         Err(LogFault::Damaged { position, why, .. }) => {
             let verdict = match position.0 {
                 0 => "damaged".to_owned(),
                 at => format!("damaged at #{at}"),
             };
-            let facts = vec![("what is wrong", plain(&why)), ("next", "systole doctor".to_owned())];
-            return Ok(VerifiedLog {
-                verdict,
-                is_good: false,
-                facts,
-                checkpoints: Vec::new(),
-                answers: Vec::new(),
-            });
+            return Ok(VerifiedLog::damaged(verdict, &why));
+        }
+        Err(LogFault::Lost { gone, why, .. }) => {
+            return Ok(VerifiedLog::damaged(format!("damaged: it lost #{gone}"), &why));
         }
         Err(fault) => return Err(fault.into()),
     };
@@ -200,6 +199,13 @@ fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>
         checkpoints: found.checkpoints.iter().rev().take(CHECKPOINTS).map(words).collect(),
         answers: found.answers(),
     })
+}
+
+impl VerifiedLog {
+    fn damaged(verdict: String, why: &str) -> VerifiedLog {
+        let facts = vec![("what is wrong", plain(why)), ("next", "systole doctor".to_owned())];
+        VerifiedLog { verdict, is_good: false, facts, checkpoints: Vec::new(), answers: Vec::new() }
+    }
 }
 
 impl ProofView {

@@ -42,8 +42,8 @@ pub struct LogAlarm {
     pub since: Millis,
     /// When it ended; `None` if it lasts.
     pub until: Option<Millis>,
-    /// Since when nothing has failed, although it has not ended yet.
-    calm: Option<Millis>,
+    /// Since when nothing has failed, although it has not ended yet, and in ticks: the clock on the wall may be set.
+    calm: Option<(Millis, Millis)>,
 }
 
 /// The alarms of one log. Clones share them.
@@ -81,15 +81,17 @@ impl LogAlarms {
     /// What failed went well: the alarm ends if it stays so.
     pub fn clear(&self, kind: AlarmKind) {
         if let Some(alarm) = self.locked().get_mut(&kind).filter(|known| known.until.is_none()) {
-            alarm.calm.get_or_insert_with(|| WallClock.now());
+            alarm.calm.get_or_insert_with(|| (WallClock.now(), WallClock.ticks()));
         }
     }
 
     /// Ends and reports the alarms without a failure for a while. At the end of the log, any time is enough.
     pub fn settle(&self, is_at_end: bool) {
-        let (now, mut ended) = (WallClock.now(), Vec::new());
+        let mut ended = Vec::new();
         for (kind, alarm) in self.locked().iter_mut().filter(|(_, alarm)| alarm.until.is_none()) {
-            if let Some(calm) = alarm.calm.filter(|calm| is_at_end || now.since(*calm) >= CALM_MS) {
+            if let Some((calm, _)) =
+                alarm.calm.filter(|(_, since)| is_at_end || WallClock.ticks().since(*since) >= CALM_MS)
+            {
                 alarm.until = Some(calm);
                 ended.push((*kind, spoken(calm.since(alarm.since))));
             }

@@ -199,6 +199,9 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                         self.alarms.raise(AlarmKind::Stalled, &words);
                         (self.report)(BatchResult::Stalled { words });
                     }
+                    if let Some(displaced) = self.shared.displacement() {
+                        return Err(displaced.into());
+                    }
                     last_try = self.pause(pause_ms);
                     pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
                 }

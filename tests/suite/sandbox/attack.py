@@ -169,7 +169,22 @@ def splice_memory():
 
 
 def page_out():
-    mmap.mmap(-1, 4096).madvise(21)
+    mmap.mmap(-1, 4096, mmap.MAP_PRIVATE).madvise(21)
+
+
+def shared_pages(kind):
+    mmap.mmap(-1, 4096, kind | mmap.MAP_ANONYMOUS)
+
+
+def shared_zeros():
+    with open("/dev/zero", "r+b", buffering=0) as file:
+        mmap.mmap(file.fileno(), 4096)
+
+
+def shared_file():
+    with open(own, "wb+") as file:
+        file.truncate(4096)
+        mmap.mmap(file.fileno(), 4096)
 
 
 def memory():
@@ -234,6 +249,10 @@ WAYS = {
     "memfd": lambda: os.close(os.memfd_create("x")),
     "vmsplice": splice_memory,
     "page-out": page_out,
+    "shared-pages": lambda: shared_pages(mmap.MAP_SHARED),
+    # The kernel has no such pages of this kind, with another error.
+    "shared-validated-pages": lambda: shared_pages(3),
+    "shared-zeros": shared_zeros,
     "unshare": lambda: call(272, CLONE_NEWUSER),
     "clone": clone_user,
     "clone3": by_clone3,
@@ -262,6 +281,8 @@ WAYS = {
     "writable": lambda: write(writable + "/made"),
     "pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM),
     "own-priority": own_priority,
+    "private-pages": lambda: mmap.mmap(-1, 4096, mmap.MAP_PRIVATE),
+    "shared-file": shared_file,
     "child": lambda: subprocess.run(["true"], check=True),
 }
 

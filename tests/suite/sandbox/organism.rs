@@ -116,14 +116,17 @@ fn g2_an_ordinary_user_has_level_full() {
 fn g2_a_program_that_only_chooses_another_one_is_found_before_its_first_call() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = organism("{}");
-    let shims = folder.path().join("tools/shims");
+    let manager = tempfile::tempdir().unwrap();
+    let shims = manager.path().join("pyenv/shims");
     std::fs::create_dir_all(&shims).unwrap();
-    std::fs::write(shims.join("sh"), "#!/bin/sh\nexec /bin/sh \"$@\"\n").unwrap();
+    let text =
+        "#!/bin/sh\nprogram=\"${0##*/}\"\nexec \"/opt/pyenv/libexec/pyenv\" exec \"$program\" \"$@\"\n";
+    std::fs::write(shims.join("sh"), text).unwrap();
     std::fs::set_permissions(shims.join("sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", shims.display(), std::env::var("PATH").unwrap());
     let variables = [("PATH", path.as_str())];
     let doctor = systole_with(folder.path(), &["doctor", "--json"], &variables);
-    let words = "tools/shims/sh, which only chooses another program, and the sandbox cannot read that one";
+    let words = "pyenv/shims/sh, which only chooses another program, and the sandbox cannot read that one";
     assert!(doctor.code == Some(1) && doctor.stdout.contains(words), "{doctor:?}");
     let ran = systole_with(folder.path(), &["ask", "hello"], &variables);
     let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -63,6 +63,7 @@ fn g2_check_refuses_a_sandbox_that_contains_what_must_stay_outside() {
 
 /// An organism with something of each kind that no program may write.
 const MADE_OF: &str = "organism: {name: hello}
+proof: {key: absent.key, origin: example.org/hello, to: [./tiles]}
 models: {main: {provider: script, file: answers/replies.yaml}}
 agents:
   helper: {model: main, dialect: native, prompt: {identity: {file: prompts/identity.md}}, output: {format: json, schema: shapes/final.json}, entry: true}
@@ -74,7 +75,7 @@ listeners:
 fn g2_no_program_may_write_what_its_organism_is_made_of() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    for name in ["answers", "prompts", "shapes", "schemas/mcp", "tools", "out"] {
+    for name in ["answers", "prompts", "shapes", "schemas/mcp", "tiles", "tools", "out"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
     }
     for (name, text) in [
@@ -94,6 +95,7 @@ fn g2_no_program_may_write_what_its_organism_is_made_of() {
         ("prompts", "the prompt prompts/identity.md"),
         ("shapes", "the schema shapes/final.json"),
         ("schemas", "the pin of served"),
+        ("tiles", "a folder of checkpoints"),
     ] {
         let one = |key: &str| {
             said(&format!(

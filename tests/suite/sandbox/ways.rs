@@ -42,11 +42,14 @@ const PROCESSES: [&str; 16] = [
     "processors-of-guardian",
     "policy-of-sandbox",
 ];
-const KERNEL: [&str; 20] = [
+const KERNEL: [&str; 23] = [
     "io-uring",
     "memfd",
     "vmsplice",
     "page-out",
+    "shared-pages",
+    "shared-validated-pages",
+    "shared-zeros",
     "unshare",
     "clone",
     "clone3",
@@ -79,7 +82,10 @@ fn g2_files_outside_are_refused_at_both_levels() {
 #[test]
 fn g2_a_program_does_its_own_work_at_both_levels() {
     for (level, scene) in everywhere() {
-        scene.allows(level, &["own-file", "writable", "pair", "child", "own-priority"]);
+        scene.allows(
+            level,
+            &["own-file", "writable", "pair", "child", "own-priority", "private-pages", "shared-file"],
+        );
         assert_eq!(std::fs::read_to_string(scene.path("writable/made")).unwrap(), "x");
     }
 }
@@ -99,14 +105,14 @@ fn g2_calls_that_could_open_the_sandbox_are_refused_at_both_levels() {
     for (level, scene) in everywhere() {
         scene.refuses(level, &KERNEL);
         // A pipe has no terminal: only the filter says EPERM.
-        let errors =
-            scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare", "memfd"]);
+        let refused = ["tty-input", "x32", "unshare", "shared-pages", "shared-validated-pages"];
+        let absent = ["io-uring", "clone3", "memfd"];
+        let errors = scene.attack(Some(level), &[&refused[..], &absent[..]].concat());
         let of = |way: &str| errors[way].as_str();
-        assert_eq!(
-            (of("tty-input"), of("x32"), of("unshare")),
-            ("refused EPERM", "refused EPERM", "refused EPERM")
-        );
-        for absent in ["io-uring", "clone3", "memfd"] {
+        for refused in refused {
+            assert_eq!(of(refused), "refused EPERM", "{refused}");
+        }
+        for absent in absent {
             assert_eq!(of(absent), "refused ENOSYS", "{absent}");
         }
     }
@@ -193,6 +199,8 @@ fn the_attacker_gets_out_where_there_is_no_sandbox() {
         "memfd",
         "vmsplice",
         "page-out",
+        "shared-pages",
+        "shared-zeros",
         "clone",
         "clone3",
         "handle",

@@ -1,7 +1,7 @@
 //! What a composer's workflow does: each kind of step, with good input and bad.
 
 use super::house::WorkflowHouse;
-use crate::program::{Events, ask, page, run_file};
+use crate::program::{Events, Running, ask, page, run_file, systole};
 
 /// What a workflow with these payloads and goals says to a question.
 fn said(goals: &str, replies: &str) -> (Option<i32>, String, String) {
@@ -305,6 +305,24 @@ workflows:
         assert!(shown.contains(&format!("When the time is over, {told}")), "{shown}");
         running.interrupt();
     }
+}
+
+#[test]
+fn f4_the_page_of_a_supervised_question_says_what_follows_too() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(systole(folder.path(), &["init", "--workflow", "release", "."]).code, Some(0));
+    let file = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap().replace("./release.db", "./hello.db");
+    let text = text + "console: {listen: \"127.0.0.1:0\"}\n";
+    std::fs::write(&file, text).unwrap();
+    let running = Running::organism(folder.path());
+    let sent = systole(folder.path(), &["send", "release-request", "service=billing"]);
+    assert!(sent.stderr.contains("waits for a person"), "{sent:?}");
+    let shown = page(&run_file(folder.path()), "GET", "/approvals", "text/html", &[]).body;
+    assert!(shown.contains("When the time is over, stop is chosen."), "{shown}");
+    let why = systole(folder.path(), &["why"]);
+    assert!(why.stdout.contains("gate, pass 1 of agree"), "{why:?}");
+    running.interrupt();
 }
 
 #[test]

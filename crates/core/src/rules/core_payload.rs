@@ -62,7 +62,7 @@ pub fn erased(
     by: &str,
     reason: Option<&str>,
     records: &[(Position, Vec<usize>)],
-    documents: &[Digest],
+    documents: &[ErasedDocument],
 ) -> Body {
     written("erased", |erased| {
         erased_parts(erased.attr("by", by).attr_if("reason", reason), records, documents);
@@ -71,20 +71,36 @@ pub fn erased(
 
 /// `<erased forked="true">`: what the log lacks that this one was forked from, with the positions of this log. The
 /// `<erased>` records before it were copied and name positions of that log.
-pub fn erased_before_fork(records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
+pub fn erased_before_fork(records: &[(Position, Vec<usize>)], documents: &[ErasedDocument]) -> Body {
     written("erased", |erased| erased_parts(erased.attr("forked", "true"), records, documents))
 }
 
-fn erased_parts(erased: StartTag<'_, 'static>, records: &[(Position, Vec<usize>)], documents: &[Digest]) {
-    erased.content(|inside| {
+fn erased_parts(
+    erased: StartTag<'_, 'static>,
+    records: &[(Position, Vec<usize>)],
+    documents: &[ErasedDocument],
+) {
+    erased.attr("complete", "true").content(|inside| {
         for (position, parts) in records {
             let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
             inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
         }
-        for document in documents {
-            inside.open("document").attr("hash", &document.to_string()).empty();
+        for ErasedDocument { hash, before } in documents {
+            let before = before.map(|before| before.to_string());
+            let document = inside.open("document").attr("hash", &hash.to_string());
+            document.attr_if("before", before.as_deref()).empty();
         }
     });
+}
+
+/// A document that was erased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErasedDocument {
+    /// Its hash.
+    pub hash: Digest,
+    /// If it was a link of a prompt, the hash of the link before it. Only the erased bytes had this hash, so without
+    /// it the earlier links could be removed unnoticed. Older versions did not write it.
+    pub before: Option<Digest>,
 }
 
 /// What an `<erased>` names.
@@ -92,17 +108,19 @@ fn erased_parts(erased: StartTag<'_, 'static>, records: &[(Position, Vec<usize>)
 pub struct NamedErasure {
     /// Whether it replaces the `<erased>` records before it, because the log is a fork.
     pub is_of_fork: bool,
+    /// Whether it names every document that it left without bytes. Older versions did not name large bodies.
+    pub is_complete: bool,
     /// Records by their positions, with the numbers of their parts.
     pub records: Vec<(Position, Vec<usize>)>,
     /// Documents.
-    pub documents: Vec<Digest>,
+    pub documents: Vec<ErasedDocument>,
 }
 
 /// Reads an `<erased>`.
 pub fn read_erased(body: &[u8]) -> Option<NamedErasure> {
-    let [forked] = attributes(body, "erased", ["forked"])?;
-    let is_of_fork = forked.as_deref() == Some("true");
-    let mut named = NamedErasure { is_of_fork, ..NamedErasure::default() };
+    let [forked, complete] = attributes(body, "erased", ["forked", "complete"])?;
+    let [is_of_fork, is_complete] = [forked, complete].map(|value| value.as_deref() == Some("true"));
+    let mut named = NamedErasure { is_of_fork, is_complete, ..NamedErasure::default() };
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     loop {
         match gate.step().ok()? {
@@ -113,13 +131,32 @@ pub fn read_erased(body: &[u8]) -> Option<NamedErasure> {
                     let parts = parts.split_whitespace().map(|part| part.parse().ok());
                     named.records.push((Position(position), parts.collect::<Option<_>>()?));
                 }
-                "document" => named.documents.push(Digest::parse(&gate.attribute("hash")?).ok()?),
+                "document" => {
+                    let hash = Digest::parse(&gate.attribute("hash")?).ok()?;
+                    let before = gate.attribute("before").map(|before| Digest::parse(&before)).transpose();
+                    named.documents.push(ErasedDocument { hash, before: before.ok()? });
+                }
                 _ => {}
             },
             GateStep::Done => return Some(named),
             _ => {}
         }
     }
+}
+
+/// What a person's words in an `<erased>` are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ErasureWords {
+    /// The user of the machine who erased.
+    pub by: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// The words of an `<erased>`.
+pub fn erasure_words(body: &[u8]) -> Option<ErasureWords> {
+    let [by, reason] = attributes(body, "erased", ["by", "reason"])?;
+    Some(ErasureWords { by, reason })
 }
 
 /// `<erased-body>`: what a listener is shown in place of a body that was erased whole.

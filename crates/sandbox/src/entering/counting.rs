@@ -6,14 +6,18 @@ use std::path::Path;
 
 use rustix::event::Timespec;
 use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{EntryOrder, memory};
 use crate::policy::SandboxLevel;
 
 /// The pause between two looks.
 const PAUSE_MS: u64 = 20;
-/// The longest pause after an exact count.
+/// The longest pause after a look that takes long.
 const LONGEST_PAUSE_MS: u64 = 1000;
+/// How many times longer the pause is than such a look. Many threads, or an exact count of much memory, would otherwise
+/// keep a processor busy, and a program waits while its memory is counted.
+const PAUSE_PER_LOOK: u64 = 4;
 /// Counts of memory that must all be above the limit. While one is made, processes may end and leave what they shared to
 /// others, which are counted after them.
 const COUNTS: u32 = 3;
@@ -46,17 +50,16 @@ pub(super) fn look(order: &EntryOrder, inner: Pid) -> SandboxLook {
         SandboxLevel::Landlock => "self".to_owned(),
     };
     let limit = order.policy.memory_bytes;
+    let begin = work_ms();
     let adopter = (order.level == SandboxLevel::Full).then_some(inner);
     for _ in 0..COUNTS {
         let processes = descendants(&first, most.saturating_add(1));
         if processes.len() > most {
             return SandboxLook::ending(format!("more than {most} processes at once; all were ended"));
         }
-        let held = memory::count(&processes, adopter, limit);
-        if held.bytes <= limit {
-            // Reading every page table takes a while, and the program waits meanwhile.
-            let more = if held.is_exact { held.bytes >> 25 } else { 0 };
-            return SandboxLook { excess: None, pause: pause((PAUSE_MS + more).min(LONGEST_PAUSE_MS)) };
+        if memory::count(&processes, adopter, limit) <= limit {
+            let took = work_ms().saturating_sub(begin);
+            return SandboxLook { excess: None, pause: pause(pause_ms(took)) };
         }
     }
     SandboxLook::ending(format!("more than {} MiB of memory together; all were ended", limit >> 20))
@@ -66,6 +69,18 @@ impl SandboxLook {
     fn ending(excess: String) -> SandboxLook {
         SandboxLook { excess: Some(excess), pause: pause(0) }
     }
+}
+
+/// The pause after a look that took so much work.
+fn pause_ms(look_ms: u64) -> u64 {
+    (look_ms * PAUSE_PER_LOOK).clamp(PAUSE_MS, LONGEST_PAUSE_MS)
+}
+
+/// How long this process has worked. Unlike a clock, it does not count waits for a processor on a busy machine.
+fn work_ms() -> u64 {
+    let worked = clock_gettime(ClockId::ProcessCPUTime);
+    let number = |part: i64| u64::try_from(part).unwrap_or_default();
+    number(worked.tv_sec) * 1000 + number(worked.tv_nsec) / 1_000_000
 }
 
 fn pause(ms: u64) -> Timespec {
@@ -91,4 +106,14 @@ fn descendants(first: &str, most: usize) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_takes_long_is_followed_by_a_longer_pause() {
+        assert_eq!([0, 5, 10, 100, 9000].map(pause_ms), [20, 20, 40, 400, 1000]);
+    }
 }

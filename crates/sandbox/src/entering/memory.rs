@@ -2,13 +2,16 @@
 //!
 //! It reads files of `/proc` and stops nothing. Memory that several processes share counts once. What only files hold
 //! counts as well: System V objects, and the files of the private folder, which are in memory at level `full`. No other
-//! memory can be held without a mapping: the filter of system calls refuses the calls for it.
+//! memory can be held outside of page tables: the filter of system calls refuses the calls for it.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
+use super::address_space::MarkedProcesses;
 use crate::policy::PRIVATE;
 
 /// What the kernel needs for a thread.
@@ -18,57 +21,50 @@ const TABLES: [(&str, &[(usize, u64)]); 3] =
     [("shm", &[(14, 1), (15, 1)]), ("msg", &[(3, 1), (4, 64)]), ("sem", &[(3, 64)])];
 /// How shared memory without a file is named in a list of mappings.
 const SHARED: [&str; 2] = ["/dev/zero", "[anon_shmem:"];
-/// A clone that shares the memory, waits until the other one has its own, and makes no thread.
-const WAITS_AND_SHARES: i32 = libc::CLONE_VM | libc::CLONE_VFORK;
 
-/// What a sandbox holds.
-pub(super) struct HeldMemory {
-    pub(super) bytes: u64,
-    /// Whether every mapping was read. Otherwise shared memory counts once for each process.
-    pub(super) is_exact: bool,
-}
-
-/// Counts the memory of these processes. `inner` is the inner process of level `full`. The exact count is made only if
-/// the quick one, which is never lower, is above the limit.
-pub(super) fn count(processes: &[String], inner: Option<Pid>, limit: u64) -> HeldMemory {
+/// Counts the memory of these processes, in bytes. `inner` is the inner process of level `full`. The exact count is made
+/// only if the quick one, which is never lower, is above the limit.
+pub(super) fn count(processes: &[String], inner: Option<Pid>, limit: u64) -> u64 {
     let private = inner.map(|inner| PathBuf::from(format!("/proc/{}/root{PRIVATE}", inner.as_raw_nonzero())));
     let objects = private.as_deref().map_or(0, |private| object_bytes() + stored_bytes(private));
-    let quick =
-        processes.iter().filter_map(|process| HeldProcess::read(process)).map(|held| held.most_bytes());
-    let quick = objects + quick.sum::<u64>();
+    let held: Vec<HeldProcess<'_>> =
+        processes.iter().filter_map(|process| HeldProcess::read(process)).collect();
+    let quick = objects + held.iter().map(HeldProcess::most_bytes).sum::<u64>();
     if quick <= limit {
-        return HeldMemory { bytes: quick, is_exact: false };
+        return quick;
     }
-    // A parent that waits is looked at before the sizes: then a child that is new meanwhile is not among `processes`, and
-    // one that has just got a memory of its own is too little for a moment, and never too much.
-    let waiting: Vec<u64> = processes.iter().map(|process| waiting_threads(process)).collect();
-    let exact = processes.iter().zip(waiting).filter_map(|(process, waiting)| {
-        let held = HeldProcess::read(process)?;
-        let own = held.exact_bytes();
-        // Each child for which a thread waits has the same memory, and was counted as well.
-        Some((own + held.overhead_bytes(), own * waiting))
-    });
-    let (own, twice) = exact.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    HeldMemory { bytes: (objects + own).saturating_sub(twice), is_exact: true }
+    let marked = MarkedProcesses::mark(held.iter().map(|process| &*process.folder));
+    // Processes with the same memory count once. The largest counts, because one that starts another program at this
+    // moment shows the old mark and has little.
+    let mut exact = BTreeMap::new();
+    for (number, process) in held.iter().enumerate() {
+        let bytes = process.exact_bytes();
+        let most = exact.entry(marked.address_space(number)).or_insert(0);
+        *most = bytes.max(*most);
+    }
+    let overhead: u64 = held.iter().map(HeldProcess::overhead_bytes).sum();
+    objects + overhead + exact.values().sum::<u64>()
 }
 
 /// One process: the folder of a thread of it that still has its memory, and the numbers there.
-struct HeldProcess {
+struct HeldProcess<'p> {
+    process: &'p str,
     folder: PathBuf,
     status: String,
 }
 
-impl HeldProcess {
+impl HeldProcess<'_> {
     /// None if the process has no memory any more.
-    fn read(process: &str) -> Option<HeldProcess> {
+    fn read(process: &str) -> Option<HeldProcess<'_>> {
         let of = |folder: PathBuf| {
             let status = fs::read_to_string(folder.join("status")).ok()?;
-            status.contains("\nRssAnon:").then_some(HeldProcess { folder, status })
+            status.contains("\nRssAnon:").then_some(HeldProcess { process, folder, status })
         };
-        let folder = Path::new("/proc").join(process);
-        // The first thread may have ended before the others.
-        of(folder.clone()).or_else(|| {
-            fs::read_dir(folder.join("task")).ok()?.flatten().find_map(|thread| of(thread.path()))
+        let proc = Path::new("/proc");
+        // The first thread may have ended before the others. Each has a folder like that of a process.
+        of(proc.join(process)).or_else(|| {
+            let mut threads = fs::read_dir(proc.join(process).join("task")).ok()?.flatten();
+            threads.find_map(|thread| of(proc.join(thread.file_name())))
         })
     }
 
@@ -91,9 +87,14 @@ impl HeldProcess {
 
     /// Its part of what it holds.
     fn exact_bytes(&self) -> u64 {
-        let maps = fs::read_to_string(self.folder.join("smaps"));
-        // A process may close its mappings to others of its user.
-        maps.map_or_else(|_| self.most_bytes() - self.overhead_bytes(), |maps| mapped_bytes(&maps))
+        let resident = |held: &HeldProcess<'_>| held.most_bytes() - held.overhead_bytes();
+        match fs::read_to_string(self.folder.join("smaps")) {
+            Ok(maps) if !maps.is_empty() => mapped_bytes(&maps),
+            // A process may close its mappings to others of its user.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => resident(self),
+            // The thread has ended since its status was read, and the process may have others.
+            _ => HeldProcess::read(self.process).as_ref().map_or(0, resident),
+        }
     }
 }
 
@@ -118,32 +119,6 @@ fn mapped_bytes(maps: &str) -> u64 {
         }
     }
     kilobytes << 10
-}
-
-/// How many threads of a process wait for a child that still uses their memory.
-fn waiting_threads(process: &str) -> u64 {
-    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
-    let waits = threads.flatten().filter(|thread| {
-        fs::read_to_string(thread.path().join("syscall")).is_ok_and(|call| waits_and_shares(&call))
-    });
-    u64::try_from(waits.count()).unwrap_or(0)
-}
-
-/// Whether a system call, as the kernel shows it, is one that starts a process which shares the memory until it has its
-/// own.
-fn waits_and_shares(call: &str) -> bool {
-    let mut columns = call.split_ascii_whitespace();
-    let number = columns.next().and_then(|number| number.parse::<i64>().ok());
-    let flags = columns.next().and_then(|flags| u64::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
-    let has = |bits: i32| {
-        let bits = u64::from(bits.unsigned_abs());
-        flags.is_some_and(|flags| flags & bits == bits)
-    };
-    #[cfg(target_arch = "x86_64")]
-    if number == Some(libc::SYS_vfork) {
-        return true;
-    }
-    number == Some(libc::SYS_clone) && has(WAITS_AND_SHARES) && !has(libc::CLONE_THREAD)
 }
 
 /// Bytes of the System V objects of this process's namespace.
@@ -195,17 +170,5 @@ mod tests {
             assert_eq!(mapped_bytes(&mapping(name, file)), kilobytes << 10, "{name}");
         }
         assert_eq!(mapped_bytes(&(mapping("", 0) + &mapping("/x", 5))), 110 << 10);
-    }
-
-    #[test]
-    fn only_a_child_that_shares_the_memory_for_a_moment_is_waited_for() {
-        let of = |flags: i32| waits_and_shares(&format!("{} {flags:#x} 0x0 0x0", libc::SYS_clone));
-        assert!(of(WAITS_AND_SHARES | 17));
-        // A thread that is waited for is no process that would be counted.
-        assert!(!of(WAITS_AND_SHARES | libc::CLONE_THREAD));
-        assert!(!of(libc::CLONE_VFORK) && !of(libc::CLONE_VM));
-        assert!(
-            !waits_and_shares("running\n") && !waits_and_shares("-1 0x4111 0x0\n") && !waits_and_shares("")
-        );
     }
 }

@@ -4,6 +4,7 @@
 //! the sandbox uses, and mirrors how the program ended; the one inside restricts itself for good. Neither of the two has a
 //! thread, and neither starts the program if a restriction fails: the reason goes to stderr, and the exit is `REFUSED`.
 
+mod address_space;
 mod attempts;
 mod capabilities;
 mod counting;

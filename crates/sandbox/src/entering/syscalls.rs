@@ -115,6 +115,8 @@ const NEW: [i32; 8] = [
 /// The kind of a socket, without its flags.
 const KIND: u64 = 0xf;
 const TIOCLINUX: u64 = 0x541c;
+/// A mapping without a file that several processes can share. `MAP_SHARED_VALIDATE` has the bit of `MAP_SHARED`.
+const SHARED_PAGES: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
 /// The advice to swap memory out.
 const PAGE_OUT: u64 = 21;
 /// The kinds that mean one process.
@@ -169,6 +171,8 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
     on_others(&mut all, level)?;
     // Memory that this swaps out is counted no more.
     all.insert(libc::SYS_madvise, vec![when(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
+    // Such pages stay when they are in no page table any more, and no list of mappings shows how many there are.
+    all.insert(libc::SYS_mmap, vec![has_all(3, SHARED_PAGES)?]);
     if abi < 3 {
         // Landlock does not see it yet; `ftruncate` needs an open file.
         all.insert(libc::SYS_truncate, Vec::new());
@@ -275,6 +279,12 @@ fn each(
         when(&conditions)
     };
     bits.iter().map(rule).collect()
+}
+
+/// All these bits of an argument.
+fn has_all(argument: u8, bits: i32) -> Result<SeccompRule, seccompiler::BackendError> {
+    let bits = u64::from(bits.unsigned_abs());
+    when(&[(argument, Width::Dword, Is::MaskedEq(bits), bits)])
 }
 
 fn when(conditions: &[(u8, Width, Is, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {

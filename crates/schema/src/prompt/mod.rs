@@ -7,6 +7,8 @@
 
 pub(crate) mod brief;
 pub(crate) mod inside;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -53,7 +55,7 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
     let mut entry = line(schema, element)?;
     if let Some(example) = example::smallest(schema, element).and_then(|bytes| String::from_utf8(bytes).ok())
     {
-        entry.extend(["\n  Example: ", &example]);
+        entry.extend(["\n  Example: ", &example_in_one_line(&example)]);
     }
     if declaration.dangerous {
         entry.push_str("\n  Flags: dangerous, so that a person is asked before it is delivered");
@@ -88,11 +90,27 @@ fn escaped(words: &str) -> String {
 
 /// The words for a value. The values and patterns in them are the schema's.
 fn value_words(simple: &Simple) -> String {
-    escaped(&visible(&brief::words(simple)))
+    escaped(&in_one_line(&brief::words(simple)))
 }
 
 fn default_words(value: &str) -> String {
-    format!("{} if left out", escaped(&visible(value)))
+    format!("{} if left out", escaped(&in_one_line(value)))
+}
+
+/// Text with values of a schema, in which every hidden character, line break and tab is shown. Words are folded, but a
+/// folded value would be another value.
+fn in_one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+}
+
+/// An example in one line: a line break in one of its values becomes a reference, which XML reads as the same value.
+fn example_in_one_line(example: &str) -> String {
+    let is_break = |sign: char| matches!(sign, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let spelt = |sign: char| match is_break(sign) {
+        true => format!("&#{};", u32::from(sign)),
+        false => sign.to_string(),
+    };
+    example.chars().map(spelt).collect()
 }
 
 fn own_text(words: &str) -> String {

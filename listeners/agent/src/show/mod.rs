@@ -7,12 +7,14 @@ mod code;
 mod core;
 mod failure;
 mod markup;
+mod own_tag;
 mod workspace;
 
 pub(crate) use code::{code_in_part, code_words, is_code_error};
 pub(crate) use core::{block, core_words};
 pub(crate) use failure::{failure, first_words, is_of_form, slip};
 pub(crate) use markup::{markup, only_text};
+pub(crate) use own_tag::{SLOT, own_tag};
 pub(crate) use workspace::change_words;
 
 use systole_kit::Payload;
@@ -104,23 +106,6 @@ fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
     let is_block =
         matches!(name.as_str(), "tool_result" | "message" | "turn-failed" | "workflow" | "current-goal");
     is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
-}
-
-/// The beginning of a tag that has the code of a final's slot (`xml-final`).
-pub(crate) const SLOT: &str = "systole-";
-
-/// The name of the tag with which a text begins, if only prompts have such a tag.
-pub(crate) fn own_tag(text: &str) -> Option<&str> {
-    let tag = text.trim_start().strip_prefix('<')?;
-    let tag = tag.split('>').next()?.trim_start_matches('/');
-    let (name, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
-    let lower = name.to_ascii_lowercase();
-    let is_own = match lower.as_str() {
-        "tool_result" | "turn-failed" => true,
-        "message" => attributes.trim_start().starts_with("from="),
-        name => name.starts_with("core-") || name.starts_with(SLOT) || tag.contains(COVERED),
-    };
-    is_own.then(|| name.get(..name.floor_char_boundary(40)).unwrap_or_default())
 }
 
 /// A payload from others as escaped text.

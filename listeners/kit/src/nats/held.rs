@@ -227,7 +227,7 @@ impl House {
             Ok(PumpDocument::Delivery(asked)) => {
                 let (tell, called_back) = watch::channel(false);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                held.insert(asked.stamp.delivery.clone(), tell);
+                held.takes(&asked.stamp.delivery, tell);
                 drop(held);
                 Some(HeldDelivery::of(self.clone(), *asked, (said, reply), called_back))
             }
@@ -240,7 +240,7 @@ impl House {
 impl Drop for HeldDelivery {
     fn drop(&mut self) {
         self.counts();
-        self.house.held.lock().unwrap_or_else(PoisonError::into_inner).remove(self.delivery());
+        self.house.held.lock().unwrap_or_else(PoisonError::into_inner).leaves(self.delivery());
     }
 }
 

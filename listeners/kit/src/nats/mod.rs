@@ -20,6 +20,7 @@
 mod call;
 mod connection;
 mod held;
+mod in_hand;
 mod news;
 mod service;
 mod slot;

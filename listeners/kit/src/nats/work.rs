@@ -2,7 +2,6 @@
 //!
 //! It passes on cancels. Nothing here takes a delivery; slots do, and `held.rs` reads the pulled messages.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,9 +10,9 @@ use std::time::Duration;
 
 use async_nats::{Message, Subject, Subscriber};
 use futures_core::Stream as _;
-use tokio::sync::watch;
 
 use super::connection::Connection;
+use super::in_hand::InHand;
 use super::news::{WorkerEvent, WorkerFault};
 use super::token;
 use crate::told::PumpDocument;
@@ -33,8 +32,8 @@ pub(super) struct House {
     pub(super) counts: Counts,
     /// Whether it was reported that nothing is handed out. Every slot finds that out, but one report is enough.
     is_idle: AtomicBool,
-    /// The deliveries that slots hold. The sender passes on a cancel.
-    pub(super) held: Mutex<HashMap<String, watch::Sender<bool>>>,
+    /// The deliveries that slots hold.
+    pub(super) held: Mutex<InHand>,
 }
 
 /// The worker's counters.
@@ -120,10 +119,7 @@ impl House {
     pub(super) async fn hear_cancels(self: Arc<Self>, mut ear: Subscriber) {
         while let Some(message) = next(&mut ear).await {
             if let Ok(PumpDocument::Cancel { delivery }) = PumpDocument::read(&message.payload) {
-                let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(tell) = held.get(&delivery) {
-                    tell.send_replace(true);
-                }
+                self.held.lock().unwrap_or_else(PoisonError::into_inner).call_back(delivery);
             }
         }
     }

@@ -2,9 +2,15 @@
 //!
 //! The listener sends itself a form, which waits for a person. What comes back are values; what they answer is kept
 //! here, by thread and call. A process that was started again keeps nothing, and says so.
+//!
+//! An open call that no one waits for any more is cancelled at its server: a server that works on one call after the
+//! other would answer no other call.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{CallToolRequestParams, InputRequests, InputRequiredResult, JsonObject};
 use serde_json::Value;
@@ -44,6 +50,27 @@ enum AnswerWay {
     Open(Box<AskedCall>),
 }
 
+impl AnswerWay {
+    /// Ends the call without an answer of a person. A call that would be sent again is not open anywhere.
+    async fn give_up(self) {
+        if let AnswerWay::Open(call) = self {
+            call.give_up().await;
+        }
+    }
+}
+
+/// Ends calls that no one waits for any more.
+async fn give_up(calls: Vec<WaitingCall>) {
+    for call in calls {
+        call.way.give_up().await;
+    }
+}
+
+/// The number of the top call of its thread in which a call is: 2 of `2` and of `2/1.0`.
+fn top_number(call: &str) -> Option<u32> {
+    call.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// The calls that wait for a person.
 #[derive(Default)]
 pub(super) struct WaitingCalls(Mutex<VecDeque<WaitingCall>>);
@@ -60,7 +87,7 @@ pub(super) enum Decided {
 
 impl WaitingCalls {
     /// Asks a person before a call is sent again. `own` is the name of this listener.
-    pub(super) fn ask(
+    pub(super) async fn ask(
         &self,
         asked: &Delivered,
         own: &str,
@@ -73,16 +100,22 @@ impl WaitingCalls {
         if requests.is_empty() {
             return refused("the server wants to be called again later, and asks nothing");
         }
-        self.begin((asked, own), &call.name, &requests, way)
+        self.begin((asked, own), &call.name, &requests, way).await
     }
 
     /// Asks a person while a call is open.
-    pub(super) fn ask_in(&self, asked: &Delivered, own: &str, tool: &str, call: AskedCall) -> ReplyContent {
+    pub(super) async fn ask_in(
+        &self,
+        asked: &Delivered,
+        own: &str,
+        tool: &str,
+        call: AskedCall,
+    ) -> ReplyContent {
         let requests = InputRequests::from([(ONLY.to_owned(), call.question.asked.clone())]);
-        self.begin((asked, own), tool, &requests, AnswerWay::Open(Box::new(call)))
+        self.begin((asked, own), tool, &requests, AnswerWay::Open(Box::new(call))).await
     }
 
-    fn begin(
+    async fn begin(
         &self,
         (asked, own): (&Delivered, &str),
         tool: &str,
@@ -91,7 +124,10 @@ impl WaitingCalls {
     ) -> ReplyContent {
         let questions = match form::questions(requests) {
             Ok(questions) => questions,
-            Err(why) => return refused(&why),
+            Err(why) => {
+                way.give_up().await;
+                return refused(&why);
+            }
         };
         let waiting = WaitingCall {
             thread: asked.thread.clone(),
@@ -100,10 +136,10 @@ impl WaitingCalls {
             questions,
             way,
         };
-        self.send(waiting, own, None, "")
+        self.send(waiting, own, None, "").await
     }
 
-    fn send(
+    async fn send(
         &self,
         waiting: WaitingCall,
         own: &str,
@@ -111,23 +147,45 @@ impl WaitingCalls {
         problem: &str,
     ) -> ReplyContent {
         let payload = form::form(&waiting.tool, &waiting.questions, given, problem);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|other| !other.is_of(&waiting.thread, &waiting.call));
-        if all.len() == WAITING {
-            all.pop_front();
+        let mut over = self.taken_if(|other| other.is_of(&waiting.thread, &waiting.call));
+        {
+            let mut all = self.all();
+            if all.len() >= WAITING {
+                over.extend(all.pop_front());
+            }
+            all.push_back(waiting);
         }
-        all.push_back(waiting);
+        give_up(over).await;
         ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::plain(payload) }])
     }
 
+    /// Gives up what waits in earlier calls of a delivery's thread: a top call begins only when the one before it is
+    /// over.
+    pub(super) async fn give_up_before(&self, asked: &Delivered) {
+        let now = top_number(&asked.stamp.call);
+        give_up(self.taken_if(|other| other.thread == asked.thread && top_number(&other.call) < now)).await;
+    }
+
+    /// Takes out the calls of which this is true.
+    fn taken_if(&self, is_meant: impl Fn(&WaitingCall) -> bool) -> Vec<WaitingCall> {
+        let mut all = self.all();
+        let (meant, others) = std::mem::take(&mut *all).into_iter().partition(is_meant);
+        *all = others;
+        meant.into()
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<WaitingCall>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self, asked: &Delivered) -> Option<WaitingCall> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all();
         let at = all.iter().position(|waiting| waiting.is_of(&asked.thread, &asked.stamp.call))?;
         all.remove(at)
     }
 
     /// What a person decided about a form, as the next turn of its call.
-    pub(super) fn decided(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
+    pub(super) async fn decided(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
         let Some(waiting) = self.take(asked) else {
             let words = "the listener was started again since the server asked a person, so the server's question is \
                          over; send the call again";
@@ -137,7 +195,7 @@ impl WaitingCalls {
         if let Some(given) = answer.and_then(form::given) {
             return match form::accepted(&waiting.questions, &given) {
                 Ok(answers) => waiting.answered(answers),
-                Err(problem) => Decided::Say(self.send(waiting, own, Some(&given), &problem)),
+                Err(problem) => Decided::Say(self.send(waiting, own, Some(&given), &problem).await),
             };
         }
         let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();

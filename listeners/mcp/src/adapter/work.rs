@@ -31,8 +31,9 @@ impl Work {
         if let Some(approved) = asking::approved(&asked, &self.name) {
             return approved;
         }
+        self.waiting.give_up_before(&asked).await;
         let params = match Answers::read(&asked.payload) {
-            Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers) {
+            Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers).await {
                 Decided::Call(params) => *params,
                 Decided::Wait(params, call) => return self.ended(&asked, &line, &params, *call).await,
                 Decided::Say(said) => return said,
@@ -70,9 +71,9 @@ impl Work {
         match ended {
             Ok(ToolCallEnd::Result(result)) => self.answer(line, &params.name, &result).await,
             Ok(ToolCallEnd::InputRequired(required)) => {
-                self.waiting.ask(asked, &self.name, params, *required)
+                self.waiting.ask(asked, &self.name, params, *required).await
             }
-            Ok(ToolCallEnd::Asked(call)) => self.waiting.ask_in(asked, &self.name, &params.name, *call),
+            Ok(ToolCallEnd::Asked(call)) => self.waiting.ask_in(asked, &self.name, &params.name, *call).await,
             Ok(ToolCallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
             Err(fault) => uncalled(fault).await,
         }

@@ -1,9 +1,11 @@
 //! A call of a tool: it is sent, and waited for until its result, or until its server asks a person.
 
+use std::time::Duration;
+
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorCode, ErrorData,
-    InputRequiredResult, JsonObject, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitResult, ElicitationAction,
+    ErrorCode, ErrorData, InputRequiredResult, JsonObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use tokio::sync::mpsc;
@@ -12,6 +14,11 @@ use super::connection::{McpConnection, plain_words};
 use super::hearing::{CallRoute, PersonQuestion};
 use super::http::BROKEN_STREAM;
 use super::wire::WireEnd;
+
+/// How long a server may take to end a call by itself after its question was cancelled.
+const LAST_WORD: Duration = Duration::from_millis(250);
+/// Why a call is cancelled.
+const UNWANTED: &str = "no longer wanted";
 
 /// How a call ended, or why it waits.
 #[derive(Debug)]
@@ -40,6 +47,21 @@ pub struct AskedCall {
     pub question: PersonQuestion,
     /// The call.
     pub call: SentCall,
+}
+
+impl AskedCall {
+    /// Ends a call that no one waits for any more: its server gets `cancel` as the answer to its question, and a cancel
+    /// of the call if it does not end the call by itself. A server that works on one call after the other is then free.
+    pub async fn give_up(self) {
+        let AskedCall { question, call: SentCall { mut handle, route } } = self;
+        // A server that no longer waits for the answer ends its call by itself.
+        let _waits = question.answer.send(ElicitResult::new(ElicitationAction::Cancel));
+        if tokio::time::timeout(LAST_WORD, &mut handle.rx).await.is_err() {
+            // If the connection is over, so is the call.
+            let _over = handle.cancel(Some(UNWANTED.to_owned())).await;
+        }
+        drop(route);
+    }
 }
 
 /// Why a call has no result.
@@ -122,7 +144,7 @@ impl McpConnection {
             }
             () = cancelled => {
                 // If the connection is over, so is the call.
-                let _over = handle.cancel(Some("no longer wanted".to_owned())).await;
+                let _over = handle.cancel(Some(UNWANTED.to_owned())).await;
                 Ok(ToolCallEnd::Cancelled)
             }
         }

@@ -46,6 +46,8 @@ impl fmt::Display for MappingRemark {
             ToolSide::Answer => "outputSchema",
         };
         let Self { tool, place, keyword, reason, .. } = self;
-        write!(out, "{tool}: {side}{place}: {keyword}: {reason}")
+        let line = format!("{tool}: {side}{place}: {keyword}: {reason}");
+        // Names of properties and unknown keywords are the server's, and may hold line breaks.
+        out.write_str(&line.replace(['\n', '\r'], " "))
     }
 }

@@ -1,6 +1,8 @@
 """@NAME@: takes <@ASK@>, answers with <@ANSWER@>, over NATS, with the client nats-py (and nkeys, where there are keys).
 SYSTOLE_NATS, SYSTOLE_ORGANISM and SYSTOLE_LISTENER say where it works; SYSTOLE_KEY_FILE is the file with its key."""
 import asyncio
+import collections
+import concurrent.futures
 import os
 import signal
 import sys
@@ -12,6 +14,7 @@ NS = "{@NS@}"
 STAMP = "{urn:systole:stamp:v1}stamp"
 LISTENER = "{urn:systole:listener:v1}"
 AT_ONCE = 4      # How many deliveries it works on at a time.
+HANGING = 20     # How many more threads work may hold that was called back and goes on. Then the worker ends with 1.
 
 
 def answer(text, wanted):
@@ -42,6 +45,15 @@ def failure(delivery, code, words):
     return ET.tostring(reply)
 
 
+def worked(delivery, wanted):
+    """The <reply> to a delivery, or why there is none. Work that fails or calls sys.exit() ends this delivery alone."""
+    try:
+        return reply(delivery, wanted)
+    except BaseException as error:
+        traceback.print_exc()
+        return failure(delivery, "worker.exception", repr(error))
+
+
 async def renew(message):
     """Says every second that somebody is at work on it."""
     import nats.errors
@@ -53,16 +65,12 @@ async def renew(message):
             continue
 
 
-async def handle(client, message, wanted):
-    """Works on a delivery until its reply is on disk."""
+async def handle(client, message, thread):
+    """Sends the reply to a delivery once its thread has it, until it is on disk."""
     import nats.errors
     renewal = asyncio.create_task(renew(message))
     try:
-        try:
-            words = await asyncio.to_thread(reply, message.data, wanted)
-        except Exception as error:      # It ends this delivery alone.
-            traceback.print_exc()
-            words = failure(message.data, "worker.exception", repr(error))
+        words = await asyncio.shield(thread)      # A cancel ends the wait. The thread goes on.
         if len(words) > client.max_payload:
             told = f"the answer has {len(words)} bytes, and the broker takes {client.max_payload}"
             words = failure(message.data, "worker.too-large", told)
@@ -90,8 +98,11 @@ async def serve(client, jobs, stopping):
     name, organism = env["SYSTOLE_LISTENER"].replace(".", "_"), env["SYSTOLE_ORGANISM"]
     await client.connect(env["SYSTOLE_NATS"], inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=env.get("SYSTOLE_KEY_FILE"), max_reconnect_attempts=-1)
 
+    called_back = collections.deque(maxlen=1000)      # A cancel may overtake its delivery.
+
     async def call_back(message):
         delivery = ET.fromstring(message.data).get("delivery")
+        called_back.append(delivery)
         for job, (named, stopped) in list(jobs.items()):
             if named == delivery:
                 stopped.set()
@@ -100,7 +111,9 @@ async def serve(client, jobs, stopping):
     await client.subscribe(f"o.{organism}.cancel.{name}", cb=call_back)
     await nats.micro.add_service(client, name=name, version="1.0.0", metadata={"accepts": "@ASK@", "returns": "@ANSWER@"})
     work = await client.jetstream().pull_subscribe_bind(name, f"SYSTOLE_{organism}_BUS")
-    while not stopping.is_set():
+    loop, threads = asyncio.get_running_loop(), set()
+    pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE + HANGING)      # No work ever waits for a thread.
+    while not stopping.is_set() and len(threads) < AT_ONCE + HANGING:
         if len(jobs) == AT_ONCE:
             await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             continue
@@ -111,13 +124,22 @@ async def serve(client, jobs, stopping):
         except nats.errors.Error:      # The organism has not run yet, or the broker gives none at the moment.
             await asyncio.sleep(1)
             continue
-        stopped = threading.Event()
-        job = asyncio.create_task(handle(client, message, lambda stopped=stopped: not stopped.is_set()))
-        jobs[job] = (delivery_of(message.data), stopped)
+        delivery, stopped = delivery_of(message.data), threading.Event()
+        if delivery in called_back:
+            continue
+        thread = loop.run_in_executor(pool, worked, message.data, lambda stopped=stopped: not stopped.is_set())
+        threads.add(thread)
+        thread.add_done_callback(threads.discard)
+        job = asyncio.create_task(handle(client, message, thread))
+        jobs[job] = (delivery, stopped)
         job.add_done_callback(jobs.pop)
+    hangs = not stopping.is_set()
     while jobs:
         await asyncio.wait(jobs)
     await client.close()
+    if hangs:
+        print(f"{len(threads)} threads hang in work that was called back: start the worker again", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 async def main():
@@ -131,11 +153,12 @@ async def main():
     while not serving.done() and away < 5 and (jobs or client.is_connected):
         await asyncio.wait([serving], timeout=1)
         away = 0 if client.is_connected else away + 1
-    if serving.done():
-        serving.result()
-    if jobs:
+    error = serving.exception() if serving.done() else None
+    if error:
+        traceback.print_exception(type(error), error, error.__traceback__)
+    elif jobs:
         print("ended while the broker is away; open deliveries are not answered", file=sys.stderr, flush=True)
-    os._exit(1 if jobs else 0)      # Work that was called back may still run in its thread.
+    os._exit(1 if jobs or error else 0)      # Work that was called back may still run in its thread.
 
 
 if __name__ == "__main__":

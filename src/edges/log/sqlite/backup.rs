@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::layout::{LogFileKind, beside, guard, sync_folder};
+use super::layout::{LogFileKind, beside, guard, sync_folder, write_ahead};
 use super::log_file::{canonical, look_for, manner};
 use super::pool::connect;
 use super::verify_all::{VerifySummary, verify_all};
@@ -84,7 +84,7 @@ impl BackupDraft {
             let connection = Connection::open_with_flags(&self.draft, flags)?;
             guard(&connection)?;
             // The copy has the journal of other databases; a log has a write-ahead log.
-            connection.pragma_update(None, "journal_mode", "WAL")?;
+            write_ahead(&connection)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             if migrate::number(&connection)? >= migrate::WITH_TIP {
                 closing::end(&connection)?;

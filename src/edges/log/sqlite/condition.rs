@@ -5,7 +5,7 @@ use std::path::Path;
 use super::layout::{LogFileKind, beside};
 use super::lock::Lock;
 use super::log_file::{canonical, look};
-use super::loss::{end_at, missing, settled};
+use super::loss::{self, end_at, missing, settled};
 use super::pool::{Manner, connect};
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
@@ -23,6 +23,12 @@ pub struct LogCondition {
     pub is_end_unknown: bool,
     /// The evidence that it was not closed, in words.
     pub unclosed: Option<String>,
+}
+
+/// What is lost with a log that is not there; `None` if nothing says that there was one.
+pub fn lost_whole(path: &Path) -> Option<LogFault> {
+    let judged = loss::judge(path, LogFileKind::Log);
+    judged.and_then(|judged| judged.accepted(path, LogFileKind::Log, None)).err()
 }
 
 /// Looks at the condition of a log. If an organism runs on it, only its end is looked at.

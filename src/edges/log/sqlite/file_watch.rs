@@ -8,12 +8,21 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rusqlite::Connection;
 
 use super::layout::beside;
 use super::lock::Lock;
 use super::pool::{Manner, connect};
 use super::{closing, fault, io_fault, wal};
 use systole_core::types::ports::LogFault;
+
+/// How often bytes that do not fit are read, and the pause before each: another program may be copying the write-ahead
+/// log into the file.
+const READS: u32 = 4;
+const READ_PAUSE: Duration = Duration::from_millis(25);
 
 /// The file of an open log, as it was last seen.
 pub(super) struct FileWatch {
@@ -33,6 +42,8 @@ struct FileContent {
     opening: Option<i64>,
     /// The last position.
     last: i64,
+    /// Whether the log was closed.
+    is_closed: bool,
 }
 
 /// What became of the file.
@@ -133,12 +144,13 @@ impl FileWatch {
         }
         if now != self.log {
             // A checkpoint of our own, or bytes of another program.
-            match FileContent::of(&self.path) {
-                Ok(found) if self.can_follow(found) => self.in_file = found,
-                _ if lock.is_in_place() => return Some(Displacement::Replaced),
-                _ => return Some(Displacement::Shared),
+            match self.content() {
+                Some(Some(found)) => (self.in_file, self.log) = (found, now),
+                // That it cannot be read says nothing about the file: the next look reads it.
+                Some(None) => {}
+                None if lock.is_in_place() => return Some(Displacement::Replaced),
+                None => return Some(Displacement::Shared),
             }
-            self.log = now;
         }
         let found = fs::metadata(beside(&self.path, wal::ENDING)).map(|found| FileId::of(&found));
         let is_other = match (self.wal, found) {
@@ -152,10 +164,26 @@ impl FileWatch {
         is_other.then_some(Displacement::WithoutWal)
     }
 
-    /// Whether a checkpoint of this opening can have written that: it takes no record out of the file.
+    /// What is in the file now: `None` if it is no later form of this log, an inner `None` if it cannot be read.
+    fn content(&self) -> Option<Option<FileContent>> {
+        for read in 0..READS {
+            if read > 0 {
+                sleep(READ_PAUSE);
+            }
+            match FileContent::of(&self.path) {
+                Ok(found) if self.can_follow(found) => return Some(Some(found)),
+                Err(fault) if !fault.is_damage() => return Some(None),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a checkpoint of this opening can have written that: it takes no record out of the file. The number of an
+    /// earlier opening may still be there, if that one left commits in the write-ahead log.
     fn can_follow(&self, found: FileContent) -> bool {
-        let is_ours = found.opening == Some(self.opening) || found.opening == self.in_file.opening;
-        is_ours && found.last >= self.in_file.last
+        let is_earlier = !self.in_file.is_closed && found.opening == self.in_file.opening;
+        (found.opening == Some(self.opening) || is_earlier) && found.last >= self.in_file.last
     }
 
     /// Keeps the write-ahead log of a replaced file under another name: SQLite would apply it to the new file. The log
@@ -176,10 +204,14 @@ impl FileWatch {
 impl FileContent {
     fn of(path: &Path) -> Result<FileContent, LogFault> {
         let reading = connect(path, Manner::Alone)?;
-        let opening = closing::opening(&reading.connection);
-        let last = "SELECT coalesce(max(pos), 0) FROM record";
-        let last = reading.connection.query_row(last, [], |row| row.get(0));
-        let found = opening.and_then(|opening| Ok(FileContent { opening, last: last? }));
-        found.map_err(|e| fault(path, None, &e))
+        let read = |connection: &Connection| {
+            let last = "SELECT coalesce(max(pos), 0) FROM record";
+            Ok(FileContent {
+                opening: closing::opening(connection)?,
+                last: connection.query_row(last, [], |row| row.get(0))?,
+                is_closed: closing::was_closed(connection)?,
+            })
+        };
+        read(&reading.connection).map_err(|e| fault(path, None, &e))
     }
 }

@@ -168,7 +168,7 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     let connection = Connection::open_with_flags(draft, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     // Both are stored in the header of the file, so every later connection finds them there.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    write_ahead(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", kind.application())?;
@@ -179,6 +179,18 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     connection.execute_batch("COMMIT")?;
     // Closing the last connection copies the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
+}
+
+/// Lets a file have a write-ahead log. If a disk fails at this moment, SQLite keeps the journal of other databases and
+/// reports no error.
+pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode.eq_ignore_ascii_case("wal") {
+        return Ok(());
+    }
+    let words = format!("it cannot have a write-ahead log there: its journal is `{mode}`");
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+    Err(rusqlite::Error::SqliteFailure(code, Some(words)))
 }
 
 /// The SQL of everything in a new file.
@@ -212,4 +224,19 @@ pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_without_a_write_ahead_log_is_an_error_of_the_disk() {
+        // A database in memory cannot have one, and SQLite reports no error.
+        let refused = write_ahead(&Connection::open_in_memory().unwrap()).unwrap_err();
+        assert_eq!(refused.sqlite_error_code(), Some(rusqlite::ErrorCode::SystemIoFailure));
+        assert!(refused.to_string().contains("its journal is `memory`"), "{refused}");
+        let folder = tempfile::tempdir().unwrap();
+        write_ahead(&Connection::open(folder.path().join("a.db")).unwrap()).unwrap();
+    }
 }

@@ -39,7 +39,7 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 pub use backup::{BackupDraft, back_up, name_new};
-pub use condition::{LogCondition, condition};
+pub use condition::{LogCondition, condition, lost_whole};
 pub use copy::{LastBundle, LogCopy};
 pub use erase::Erasure;
 pub use lock::holder;

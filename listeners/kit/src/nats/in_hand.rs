@@ -1,0 +1,70 @@
+//! Which deliveries a worker has in hand, and which were called back. A cancel has its own subject, so it may come
+//! before its delivery.
+
+use std::collections::{HashMap, VecDeque};
+
+use tokio::sync::watch;
+
+/// How many cancels of deliveries are remembered that are not in hand: those that have ended, or are still to come.
+const CANCELS: usize = 1000;
+
+/// The deliveries of one worker.
+#[derive(Default)]
+pub(super) struct InHand {
+    /// By the sender, a slot hears of a cancel.
+    held: HashMap<String, watch::Sender<bool>>,
+    called_back: VecDeque<String>,
+}
+
+impl InHand {
+    /// A slot takes a delivery.
+    pub(super) fn takes(&mut self, delivery: &str, tell: watch::Sender<bool>) {
+        if self.called_back.iter().any(|one| one == delivery) {
+            tell.send_replace(true);
+        }
+        self.held.insert(delivery.to_owned(), tell);
+    }
+
+    /// A slot is done with it.
+    pub(super) fn leaves(&mut self, delivery: &str) {
+        self.held.remove(delivery);
+    }
+
+    /// It is called back.
+    pub(super) fn call_back(&mut self, delivery: String) {
+        if let Some(tell) = self.held.get(&delivery) {
+            tell.send_replace(true);
+            return;
+        }
+        if self.called_back.len() == CANCELS {
+            self.called_back.pop_front();
+        }
+        self.called_back.push_back(delivery);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancel_reaches_its_delivery_before_and_after_it_comes() {
+        let mut in_hand = InHand::default();
+        let taken = |delivery: &str, in_hand: &mut InHand| {
+            let (tell, told) = watch::channel(false);
+            in_hand.takes(delivery, tell);
+            told
+        };
+        let late = taken("d1", &mut in_hand);
+        in_hand.call_back("d1".to_owned());
+        assert!(*late.borrow());
+        in_hand.call_back("d2".to_owned());
+        assert!(*taken("d2", &mut in_hand).borrow(), "its cancel came first");
+        assert!(!*taken("d3", &mut in_hand).borrow());
+        in_hand.leaves("d3");
+        for n in 0..2 * CANCELS {
+            in_hand.call_back(format!("x{n}"));
+        }
+        assert_eq!(in_hand.called_back.len(), CANCELS);
+    }
+}
