@@ -285,15 +285,15 @@ impl<'a> LossCheck<'a> {
 
     /// The end of records that are only a part of a log.
     pub fn finish_part(self) -> Result<LossReport, LogFault> {
-        self.finished(None)
+        self.report(None)
     }
 
     /// The end of a whole log. `blank` are its documents without bytes.
     pub fn finish(self, blank: &[Digest]) -> Result<LossReport, LogFault> {
-        self.finished(Some(blank))
+        self.report(Some(blank))
     }
 
-    fn finished(mut self, blank: Option<&[Digest]>) -> Result<LossReport, LogFault> {
+    fn report(mut self, blank: Option<&[Digest]>) -> Result<LossReport, LogFault> {
         self.follow_erased_links()?;
         let LossCheck { erasures, holes, absent, found, .. } = &mut self;
         // Each large body that an older version erased may have left one row without bytes that no record explains.

@@ -31,11 +31,11 @@ fn source(path: &str) -> String {
 
 /// The listener with that work, in the folder of the house.
 fn worker(house: &WorkerHouse) -> Process {
-    Process::of(changed(house, &[]))
+    Process::of(changed_worker(house, &[]))
 }
 
 /// The command of the listener with that work and with these texts replaced.
-fn changed(house: &WorkerHouse, changes: &[(&str, &str)]) -> Command {
+fn changed_worker(house: &WorkerHouse, changes: &[(&str, &str)]) -> Command {
     let mut text = source("listeners/echo-python/echo.py");
     for (own, new) in [("    return \"You said: \" + text\n", WORK)].iter().chain(changes) {
         assert_eq!(text.matches(own).count(), 1, "{own}: {text}");
@@ -113,7 +113,7 @@ async fn d4_a_python_worker_answers_while_other_work_hangs_and_ends_if_too_much_
     assert!(final_of_thread(&mut events, &sound).contains(">You said: hi<"));
     worker.stops();
     // With a limit that a few attempts reach it says so and ends, so that its supervisor starts it again.
-    let mut limited = changed(&house, &[("HANGING = 20 ", "HANGING = 1 ")]);
+    let mut limited = changed_worker(&house, &[("HANGING = 20 ", "HANGING = 1 ")]);
     for _ in 0..4 {
         house.sends("hang");
     }
@@ -132,7 +132,7 @@ async fn d4_a_python_worker_leaves_a_delivery_whose_cancel_overtook_it() {
     );
     let noted = "        called_back.append(delivery)\n";
     let notes = format!("{noted}        print('cancelled', file=sys.stderr, flush=True)\n");
-    let worker = Process::of(changed(&house, &[(took, takes_late.as_str()), (noted, notes.as_str())]));
+    let worker = Process::of(changed_worker(&house, &[(took, takes_late.as_str()), (noted, notes.as_str())]));
     let thread = house.sends("wait");
     worker.says("took");
     assert_eq!(house.systole(&["cancel", &thread]).code, Some(0));

@@ -362,10 +362,12 @@ impl Events {
         events
     }
 
-    /// The next record: its id, its name and its data; none when the stream has ended.
+    /// The next record: its id, its name and its data; none when the stream has ended in order.
     pub(crate) fn next(&mut self) -> Option<(u64, String, serde_json::Value)> {
         loop {
-            if let (Some(id), name, data) = self.heard()? {
+            let (id, name, data) = self.heard()?;
+            assert_ne!(name, "fault", "the stream cannot go on: {data}");
+            if let Some(id) = id {
                 return Some((id, name, data));
             }
         }

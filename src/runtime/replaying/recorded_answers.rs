@@ -93,7 +93,7 @@ pub(super) fn marks(
     Ok(marks)
 }
 
-/// The mark in a stored prompt: `<core-XXXXXXXX>` begins the header of its turn.
+/// The mark in a stored prompt: `<core-` and eight digits begin the header of its turn.
 fn mark_of(prompt: &[u8]) -> Option<CallMark> {
     let ParsedLink::Prompt { header, .. } = chain::read(str::from_utf8(prompt).ok()?)? else { return None };
     let digits = header.strip_prefix("<core-")?.get(..8)?;

@@ -73,7 +73,7 @@ log: {path: ./hello.db}
 const SECRETS: [&str; 5] = ["sk-live-123", "hunter2", "p4t", "s3cret", "abc123"];
 
 /// Adds `name` of an `.mcp.json` with these servers. Checks that no secret was copied or printed.
-fn added(house: &ToolHouse, servers: &str, name: &str) -> Ran {
+fn add(house: &ToolHouse, servers: &str, name: &str) -> Ran {
     house.write(".mcp.json", &format!("{{\"mcpServers\": {{{servers}}}}}"));
     let ran = house.systole(&["mcp", "add", name]);
     let yaml = house.read("organism.yaml");
@@ -91,7 +91,7 @@ fn g9_mcp_add_copies_no_variable_that_may_be_a_secret() {
         "DATABASE_URL": "postgres://u:hunter2@h/d", "GITHUB_PAT": "p4t", "LOGIN": "sk-live-123",
         "OPENAPI_MCP_HEADERS": "{\"Authorization\": \"Bearer s3cret\"}", "PGPASS": "hunter2",
         "PORT": 3000, "REGION": "us-east-1", "ROOT": "./work", "SITE": "https://a.example/v1"}}"#;
-    let ran = added(&house, servers, "one");
+    let ran = add(&house, servers, "one");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let yaml = house.read("organism.yaml");
     for line in [
@@ -124,7 +124,7 @@ fn g9_mcp_add_refuses_an_argument_or_an_address_that_may_be_a_secret() {
         (r#"{"url": "https://u:hunter2@a.example/mcp"}"#, "a https:// address", "`key_env`"),
         (r#"{"command": "x", "args": ["a", null]}"#, "argument 2 is neither a text nor a number", ""),
     ] {
-        let ran = added(&house, &format!("\"one\": {server}"), "one");
+        let ran = add(&house, &format!("\"one\": {server}"), "one");
         assert_eq!(ran.code, Some(2), "{server}: {ran:?}");
         assert!(ran.stderr.contains(wanted) && ran.stderr.contains(fix), "{server}: {ran:?}");
         assert_eq!(house.read("organism.yaml"), before, "{server}");
@@ -148,7 +148,7 @@ fn g3_the_key_that_a_file_of_vs_code_asks_for_becomes_a_variable() {
     {
         let header = format!("{{\"Authorization\": \"Bearer ${{{reference}}}\"}}");
         let server = format!("\"{name}\": {{\"url\": \"https://a.example/mcp\", \"headers\": {header}}}");
-        let ran = added(&house, &server, name);
+        let ran = add(&house, &server, name);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(house.read("organism.yaml").contains(&format!("    key_env: {variable}\n")), "{ran:?}");
         assert!(ran.stderr.contains(&format!("is called {variable} here")), "{ran:?}");

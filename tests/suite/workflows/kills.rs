@@ -125,19 +125,19 @@ fn question(house: &WorkflowHouse, number: u64) {
     assert_eq!(receipt.status, 202, "{receipt:?}");
 }
 
-/// Reads on until the run of the thread has ended, or so many records have come.
-fn reads(events: &mut Events, most: u64) -> (u64, bool) {
+/// Reads on until the run of the thread has ended, or so many records have come. `None` if the organism has ended.
+fn reads(events: &mut Events, most: u64) -> Option<(u64, bool)> {
     let mut last = 0;
     for _ in 0..most {
-        let (id, kind, data) = events.next().expect("the organism lives");
+        let (id, kind, data) = events.next()?;
         last = id;
         let is_root = data["thread"].as_str().is_some_and(|thread| thread != "sys" && !thread.contains('.'));
         if is_root && data["call"] == "1" && (data["code"] == "final" || kind == "outcome") {
             assert_eq!(data["code"], "final", "{data}");
-            return (last, true);
+            return Some((last, true));
         }
     }
-    (last, false)
+    Some((last, false))
 }
 
 /// Two organisms, each killed a hundred times, side by side: this is the longest test of the suite.
@@ -239,7 +239,9 @@ fn disturb_with(plan: &Disturbed<'_>, seed: u64) {
             question(&house, runs);
         }
         let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
-        let (last, ended) = reads(&mut events, dice.between(LEAST, 3 * LEAST));
+        let Some((last, ended)) = reads(&mut events, dice.between(LEAST, 3 * LEAST)) else {
+            panic!("it ended by itself: {:?}", organism.end());
+        };
         (from, is_over) = (last, ended);
         organism.signal(Signal::KILL);
         assert_eq!(organism.end().code, None);
@@ -247,7 +249,7 @@ fn disturb_with(plan: &Disturbed<'_>, seed: u64) {
     let organism = house.run();
     if !is_over {
         let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
-        assert!(reads(&mut events, u64::MAX).1);
+        assert!(reads(&mut events, u64::MAX).is_some_and(|(_, is_over)| is_over));
     }
     assert_eq!(organism.interrupt().code, Some(130));
 

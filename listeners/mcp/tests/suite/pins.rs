@@ -1,6 +1,7 @@
 //! Pin files: what was written is read again, and any change of a tool is found and described.
 
 use serde_json::json;
+use systole_mcp::adapter::{ServerPlace, pin_of};
 use systole_mcp::schema::{ListDifference, PinFault, PinFile, PinnedPackage, ToolDefinition};
 
 fn tools() -> Vec<ToolDefinition> {
@@ -71,4 +72,25 @@ fn g3_a_difference_names_tool_place_and_both_values() {
         (0..100).map(|n| ToolDefinition::new(&format!("t{n}"), json!({"type": "object"}))).collect();
     let difference = ListDifference::between(&[], &many);
     assert_eq!((difference.lines.len(), difference.more), (40, 60));
+}
+
+/// Ends as soon as its stdin is closed, as a server should.
+const ENDS_AT_ONCE: &str = r#"
+import json, os, sys
+INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+RESULTS = {"initialize": INFO, "tools/list": {"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") in RESULTS:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[asked["method"]]}), flush=True)
+os._exit(0)
+"#;
+
+#[test]
+fn g9_a_server_that_ends_with_its_connection_is_pinned_every_time() {
+    let place = ServerPlace::Program(["python3", "-c", ENDS_AT_ONCE].map(str::to_owned).to_vec());
+    for turn in 0..50 {
+        let pin = pin_of(&place);
+        assert!(pin.is_ok(), "{turn}: {pin:?}");
+    }
 }

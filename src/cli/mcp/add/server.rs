@@ -161,7 +161,7 @@ fn secret_argument(what: &str) -> NotAdded {
 }
 
 /// A text in quotes, as JSON and YAML spell it.
-fn quoted(text: &str) -> String {
+fn yaml_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
@@ -179,7 +179,7 @@ impl AddedServer {
             )
         };
         self.notes.extend(words.iter().filter(|word| word.contains("${")).map(|word| note(&word)));
-        self.mcp = format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "));
+        self.mcp = format!("[{}]", words.iter().map(|word| yaml_text(word)).collect::<Vec<_>>().join(", "));
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl AddedServer {
             );
             return Err(NotAdded { words, fix: Some(FIX_ADDRESS) });
         }
-        self.mcp = quoted(url);
+        self.mcp = yaml_text(url);
         for (header, value) in headers {
             if !header.eq_ignore_ascii_case("authorization") {
                 self.notes.push(format!("the header {header} was left out: only Authorization is sent"));
@@ -236,11 +236,12 @@ impl AddedServer {
     pub(super) fn lines(&self, name: &Name) -> Vec<String> {
         let mut lines = vec![format!("{name}:"), format!("  mcp: {}", self.mcp)];
         if !self.env.is_empty() {
-            let each = self.env.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)));
+            let each =
+                self.env.iter().map(|(name, value)| format!("{}: {}", yaml_text(name), yaml_text(value)));
             lines.push(format!("  env: {{{}}}", each.collect::<Vec<_>>().join(", ")));
         }
         if !self.pass.is_empty() {
-            let each = self.pass.iter().map(|name| quoted(name));
+            let each = self.pass.iter().map(|name| yaml_text(name));
             lines.push(format!("  pass: [{}]", each.collect::<Vec<_>>().join(", ")));
         }
         lines.extend(self.key_env.as_ref().map(|variable| format!("  key_env: {variable}")));
