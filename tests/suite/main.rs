@@ -68,6 +68,7 @@ mod find;
 mod first_listeners;
 mod following;
 mod fork;
+mod github;
 mod golden;
 mod graph;
 mod hands_code;

@@ -1,4 +1,4 @@
-//! Runs `docs/operating-on-nats.md` word for word, with a broker, three pumps and a kill. Only the ports differ.
+//! Runs `docs/operating.md` word for word, with a broker, three pumps and a kill. Only the ports differ.
 //! `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
 
 use std::path::Path;
@@ -9,10 +9,19 @@ use crate::session::{Shell, steps};
 use crate::terminals::Terminals;
 
 #[test]
-fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating-on-nats.md");
+fn h8_the_page_of_operating_is_what_one_sees() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating.md");
     let text = std::fs::read_to_string(&page).unwrap();
-    let taken_over = text.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
+    let taken_over = text
+        .split_once("### A kill")
+        .unwrap()
+        .1
+        .split_once("```text\n")
+        .unwrap()
+        .1
+        .split_once("```")
+        .unwrap()
+        .0;
     let [client, monitor] = [ports::free(), ports::free()].map(|port| port.to_string());
 
     let mut terminals = Terminals::new(Shell::new().with("PATH", path().split(':').next().unwrap()));
@@ -23,7 +32,7 @@ fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
         if begins("nats-server ") {
             terminals.leave(&step);
             terminals.says("Server is ready");
-        } else if begins("systole run") {
+        } else if begins("systole run --set") {
             terminals.leave(&step);
         } else {
             terminals.run(&step);
@@ -32,5 +41,5 @@ fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
             }
         }
     }
-    terminals.judge(&page, &text, (30, 4));
+    terminals.judge(&page, &text, (42, 4));
 }

@@ -1,4 +1,5 @@
-//! Tests `docs/listeners-over-nats.md`: a plain client that follows only that page, under the rights of its listener.
+//! Tests the second half of `docs/over-nats.md`: a plain client that follows only that, under the rights of its
+//! listener.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ const SAID: [&str; 12] =
 
 #[test]
 fn d2_the_bytes_that_are_tried_stand_in_the_page_and_its_example_is_the_file() {
-    let page = include_str!("../../docs/listeners-over-nats.md");
+    let page = include_str!("../../docs/over-nats.md");
     for said in SAID {
         assert!(page.contains(said), "{said}");
     }

@@ -31,11 +31,6 @@ fn h8_the_page_of_people_is_what_one_sees() {
 }
 
 #[test]
-fn h8_the_page_of_operating_is_what_one_sees() {
-    is_what_one_sees("docs/operating.md", 12);
-}
-
-#[test]
 fn h8_the_page_of_auditing_is_what_one_sees() {
     is_what_one_sees("docs/auditing.md", 30);
 }
