@@ -13,13 +13,9 @@ BUILT := $(TARGET)/debug
 # Most tests wait for processes, disks and brokers, so more of them run at once than there are processors.
 export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
 
-# Agents that answer a question, without a key or an account. The build is that of the tests, which takes much less time than
-# a release.
+# Agents that answer a question, without a key or an account. The build takes much less time than a release.
 demo: prepare
-	@[ -e $(BUILT)/systole ] || \
-		printf 'building systole and up to %s crates; the first time this takes a few minutes\n' \
-		"$$(grep -c '^name = ' Cargo.lock)"
-	@$(CARGO) build --locked
+	@tools/build
 	@$(BUILT)/systole demo
 
 # The program, where cargo puts programs.

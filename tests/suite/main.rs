@@ -65,6 +65,7 @@ mod file_agents;
 mod file_schema;
 mod file_workflows;
 mod find;
+mod first_build;
 mod first_listeners;
 mod following;
 mod fork;
