@@ -6,7 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::export_replayed::{change, exported};
+use crate::export::done;
+use crate::export_replayed::change;
+use crate::program::systole;
+use crate::replay::agent;
 
 const FILE: &str = include_str!("../../config/github.yml");
 
@@ -25,8 +28,10 @@ fn step(at: &Path, name: &str) -> Option<i32> {
 #[test]
 fn c6_the_file_for_github_plays_tests_and_replays_recorded_threads() {
     assert!(FILE.lines().count() <= 40);
-    let folder = exported();
+    let folder = agent();
     let at = folder.path();
+    done(systole(at, &["export", "@last", "-o", "case.test.zip"]));
+    done(systole(at, &["export", "@last", "--redact", "sensitive", "-o", "redacted.zip"]));
     std::fs::create_dir(at.join("recorded")).unwrap();
     std::fs::copy(at.join("case.test.zip"), at.join("recorded/case.zip")).unwrap();
     let all = || ["check", "test", "replay"].map(|name| step(at, name));

@@ -1,17 +1,19 @@
-//! Threads that were cut off in the middle are replayed as far as they are recorded.
+//! Threads whose record ends before they do are replayed as far as they are recorded.
 
 use std::sync::Arc;
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite;
+use systole::runtime::runfile::RunFile;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
     Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::RecordKind;
 
-use crate::program::systole;
-use crate::replay::{agent, log_in};
+use crate::program::{Events, Running, ask, systole};
+use crate::promises::cast::{BOSS, Part, cast, say};
+use crate::replay::{agent, is, log_in, stop};
 
 /// As a backup or an export of a running organism may have it.
 #[test]
@@ -42,4 +44,31 @@ fn c4_every_beginning_of_a_thread_replays_equal() {
         let ran = systole(folder.path(), &["replay", "--log", beginning.to_str().unwrap()]);
         assert_eq!(ran.code, Some(0), "up to {end}: {ran:?}");
     }
+}
+
+/// Works for longer than the timer of its caller runs, also while the organism stops.
+const SLOW: &str = "\nfor turn in turns(): time.sleep(2.5); reply(turn.delivery, said('late'))\n";
+const TIMED: [Part<'_>; 2] = [("boss", "entry: true, turns: 9, peers: [slow]", BOSS), ("slow", "", SLOW)];
+
+/// An organism that stops takes replies and fires no timer. So a log may end with a record that is later than a timer
+/// that did not fire.
+#[test]
+fn c4_a_timer_that_was_due_while_the_organism_stopped_does_not_fire_in_a_replay() {
+    let folder = cast(&TIMED);
+    let running = Running::organism_set(folder.path(), &[], &[]);
+    let run = RunFile::of(&log_in(folder.path())).unwrap();
+    let mut events = Events::open(&run, "?from=0", &[]);
+    let plan = say("boss", "[[timer('over', after='1s'), say('slow', 'go')]]");
+    let sent = ask(&run, "POST", "/v1/messages?to=boss", &[("Idempotency-Key", "one")], &plan);
+    assert_eq!(sent.status, 202, "{sent:?}");
+    while !events
+        .next()
+        .is_some_and(|(_, _, record)| is(&record, "code", "call") && is(&record, "to", "slow"))
+    {}
+    stop(running);
+    let records = systole(folder.path(), &["log", "-n", "0", "--json"]).json_lines();
+    assert!(records.iter().any(|record| is(record, "from", "slow")), "its reply was taken");
+    assert!(!records.iter().any(|record| is(record, "code", "fired")), "the timer did not fire");
+    let ran = systole(folder.path(), &["replay", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

@@ -1,6 +1,8 @@
 //! Drives one replay: the real pump with its log in memory, one input after the other, in the order of the recorded
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
+mod stand_in_words;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -33,7 +35,6 @@ use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
-use super::stand_in::StandInWord;
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use crate::edges::leases::LeaseTable;
@@ -88,6 +89,8 @@ pub(super) struct Driver<'a> {
     entered: Position,
     /// For each record of the replay, the recorded position that was reached when it was made.
     pub(super) made_at: Vec<Position>,
+    /// Records of the tree that the replay has made.
+    made: usize,
     pub(super) unanswered: Vec<UnansweredDelivery>,
     /// Refusals of messages from outside.
     pub(super) refused: Vec<Refusal>,
@@ -119,6 +122,7 @@ impl<'a> Driver<'a> {
             at: Position(0),
             entered: Position(0),
             made_at: Vec::new(),
+            made: 0,
             unanswered: Vec::new(),
             refused: Vec::new(),
         }
@@ -222,7 +226,7 @@ impl<'a> Driver<'a> {
         loop {
             let mut moved = false;
             let at = self.at;
-            let (mut log, mut made) = (self.log.clone(), 0);
+            let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
             let run = self.running()?;
             while let Some(lookup) = run.engine.next_lookup() {
                 let found = answer(&log, &mut run.begun, lookup);
@@ -237,6 +241,7 @@ impl<'a> Driver<'a> {
                     }
                 }
                 made = batch.records.len();
+                own += batch.records.iter().filter(|record| !record.header.thread.is_sys()).count();
                 run.engine.route_recorded();
                 moved = true;
             }
@@ -245,6 +250,7 @@ impl<'a> Driver<'a> {
             }
             let said = run.performance.go_on();
             self.made_at.extend(std::iter::repeat_n(at, made));
+            self.made += own;
             if let Some(live) = &self.real.live
                 && live.hear(&said)?
             {
@@ -381,32 +387,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer
-    /// enters where the recorded one did.
-    fn hear_stand_in(&mut self) -> Result<bool, CannotReplay> {
-        let Some(stand_in) = self.real.program.as_mut() else { return Ok(false) };
-        if stand_in.current().is_some_and(|token| self.ready.iter().any(|ready| ready.token == *token)) {
-            return Ok(false);
-        }
-        let (token, what) = match stand_in.next() {
-            Some(StandInWord::Gone(_, Code::ListenerDown, words)) => {
-                return Err(CannotReplay::NotStarted(stand_in.listener().clone(), words));
-            }
-            Some(StandInWord::Said(token, document)) => (token, ReadyKind::Said(document)),
-            Some(StandInWord::Gone(token, code, words)) => (token, ReadyKind::Gone { code, words }),
-            None => return Ok(false),
-        };
-        let Some(out) = self.out.get(&token) else { return Ok(true) };
-        let lease = out.lease.clone();
-        let end = self.history.attempt(&out.place, lease.id.attempt).and_then(|one| one.end.as_ref());
-        let at = match end {
-            Some(AttemptEnd::Replied(at) | AttemptEnd::Failed { at, .. }) if what.is_end() => Some(*at),
-            _ => None,
-        };
-        self.push(at, &lease, what);
-        Ok(true)
-    }
-
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
     fn fails(&mut self, lease: &Arc<Lease>, at: RecordedMoment, code: Code, words: &str, is_last: bool) {
         let own = words
@@ -535,6 +515,16 @@ impl<'a> Driver<'a> {
     fn input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
         self.running()?.engine.input(input);
         self.settle()?;
+        self.tick()
+    }
+
+    /// Does what is due by time alone. When all records are there, nothing shows that more was done in time: the
+    /// organism may have been stopping, or was killed.
+    fn tick(&mut self) -> Result<(), CannotReplay> {
+        let is_last = self.tree.records.last().is_none_or(|(last, _)| self.at >= *last);
+        if is_last && !self.goes_out && self.made >= self.tree.records.len() {
+            return Ok(());
+        }
         self.running()?.engine.tick();
         self.settle()
     }
@@ -552,8 +542,7 @@ impl<'a> Driver<'a> {
                 if let Some(call) = sent {
                     engine.send_only((!goes_out).then(|| HashSet::from([call])));
                 }
-                engine.tick();
-                self.settle()?;
+                self.tick()?;
                 if !self.goes_out {
                     self.running()?.engine.send_only(Some(HashSet::new()));
                 }
