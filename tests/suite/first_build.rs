@@ -35,7 +35,9 @@ fn build(folder: &Path) -> (Option<i32>, String, String) {
     command.current_dir(folder).env("CARGO_TARGET_DIR", folder.join("target"));
     // The tests run in a cargo of their own.
     let ours = std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG") || name == "RUSTFLAGS");
-    ours.for_each(|(name, _)| drop(command.env_remove(name)));
+    for (name, _) in ours {
+        command.env_remove(name);
+    }
     let ran = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let said = text(ran.stdout);

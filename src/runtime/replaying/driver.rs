@@ -18,7 +18,7 @@ use systole_core::types::delivery::Delivery;
 use systole_core::types::flow::{JudgedContent, JudgedDocument, Lease, LeaseToken};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{
-    ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
+    ArrivedDocument, Clock as _, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_core::types::refusal::Refusal;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
@@ -521,7 +521,7 @@ impl<'a> Driver<'a> {
     /// Does what is due by time alone. When all records are there, nothing shows that more was done in time: the
     /// organism may have been stopping, or was killed.
     fn tick(&mut self) -> Result<(), CannotReplay> {
-        let is_last = self.tree.records.last().is_none_or(|(last, _)| self.at >= *last);
+        let is_last = self.tree.records.last().is_none_or(|(_, last)| self.ports.ticks() >= last.header.time);
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
