@@ -538,11 +538,17 @@ impl<'a> Driver<'a> {
                 // If the delivery was out before, nothing is known about the next one.
                 let sent = sent.filter(|_| self.entered != cue.at.position);
                 let goes_out = self.goes_out;
-                let engine = &mut self.running()?.engine;
                 if let Some(call) = sent {
+                    let engine = &mut self.running()?.engine;
                     engine.send_only((!goes_out).then(|| HashSet::from([call])));
+                    engine.dispatch();
+                    self.settle()?;
                 }
-                self.tick()?;
+                // What a listener said then comes before what was due by time.
+                let is_first = |one: &ReadyInput| one.at.is_some_and(|at| at.position == cue.at.position);
+                if !self.ready.iter().any(is_first) {
+                    self.tick()?;
+                }
                 if !self.goes_out {
                     self.running()?.engine.send_only(Some(HashSet::new()));
                 }

@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// Sends what may go out.
-    pub(super) fn dispatch(&mut self) {
+    pub fn dispatch(&mut self) {
         if self.holds_back() || self.broken.is_some() {
             return;
         }
