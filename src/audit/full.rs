@@ -43,6 +43,23 @@ pub fn shown(body: &[u8]) -> ShownPayload {
     ShownPayload { text, notes }
 }
 
+/// What a child thread answered: the payload inside the core's message about its end, and the tag of that message.
+/// Any other payload is shown as it is.
+pub fn shown_inside(body: &[u8]) -> (ShownPayload, Option<String>) {
+    let mut marked = MarkedCharacters::new();
+    let Some(Element { tag, inside, .. }) = read(body, &mut marked) else { return (shown(body), None) };
+    // A tag of another namespace begins with that.
+    let is_end = tag.starts_with("<thread-finished ") && !tag.starts_with("<thread-finished xmlns=");
+    match inside.as_slice() {
+        [Inside::Element(answer)] if is_end => {
+            let mut text = String::new();
+            written(answer, 0, &mut text);
+            (ShownPayload { text, notes: look_closely(&marked, 0) }, Some(format!("{tag}>")))
+        }
+        _ => (shown(body), None),
+    }
+}
+
 /// A text that is not a payload, in full.
 pub fn shown_text(text: &str) -> ShownPayload {
     let mut marked = MarkedCharacters::new();
@@ -60,7 +77,8 @@ pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
     with_notes(&shown_text(text), indent)
 }
 
-fn with_notes(shown: &ShownPayload, indent: usize) -> Vec<String> {
+/// The lines of a payload that was made ready before, each after `indent` blanks, and its notes.
+pub fn with_notes(shown: &ShownPayload, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     let mut lines = with_bars(&shown.text, indent);
     lines.extend(shown.notes.iter().map(|note| format!("{blanks}{note}")));
@@ -245,6 +263,19 @@ mod tests {
         let body = "<note xmlns='urn:t'>a&lt;/note>\n    hash 00\nb</note>";
         let wanted = ["│ <note xmlns=\"urn:t\">a&lt;/note>", "│     hash 00", "│ b</note>"];
         assert_eq!(lines(body.as_bytes(), 0), wanted);
+    }
+
+    #[test]
+    fn only_the_core_can_wrap_an_answer() {
+        let inside = "<plan xmlns='urn:p'><steps>all</steps></plan>";
+        let core = "xmlns='https://xml-pipeline.org/ns/core/v1'";
+        let ended = |ns: &str| format!("<thread-finished {ns} id='s.1' head='00'>{inside}</thread-finished>");
+        let (payload, wrapper) = shown_inside(ended(core).as_bytes());
+        assert_eq!(payload, shown(inside.as_bytes()));
+        assert_eq!(wrapper.as_deref(), Some("<thread-finished id=\"s.1\" head=\"00\">"));
+        for other in [ended("xmlns='urn:x'"), ended(""), inside.to_owned(), "no element".to_owned()] {
+            assert_eq!(shown_inside(other.as_bytes()), (shown(other.as_bytes()), None), "{other}");
+        }
     }
 
     #[test]

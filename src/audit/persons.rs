@@ -13,6 +13,7 @@ use super::columns::{self, plain, wrapped};
 use super::full::{self, ShownPayload};
 use super::glance::glance;
 use super::layout;
+use super::runs::WorkflowRuns;
 use super::whole::LogState;
 use systole_core::pump::state::{Call, PersonRequest, Thread};
 use systole_core::pump::wake;
@@ -56,6 +57,8 @@ pub struct WaitingRequest {
     pub about: RequestSubject,
     /// The message from outside that led to it, if the log has it.
     pub request: Option<OutsideMessage>,
+    /// What follows without an answer, if a workflow asks.
+    pub unanswered: Option<String>,
 }
 
 /// The subject of a request.
@@ -111,6 +114,14 @@ pub struct OutsideMessage {
     pub payload: String,
 }
 
+/// Adds to each question what follows without an answer, as far as its workflow says it.
+pub fn name_outcomes(waiting: &mut [WaitingRequest], runs: &WorkflowRuns<'_>) -> Result<(), LogFault> {
+    for one in waiting.iter_mut().filter(|one| one.payload().is_none()) {
+        one.unanswered = runs.of_item(&one.thread, &one.call)?.and_then(|step| step.unanswered);
+    }
+    Ok(())
+}
+
 /// All waiting requests.
 pub fn waiting(reader: &dyn LogReader) -> Result<Vec<WaitingRequest>, LogFault> {
     among(reader, &wake::threads_at_work(reader)?)
@@ -155,6 +166,7 @@ fn among(
                 expires: request.expires(),
                 about,
                 request: asked_outside(reader, threads, &thread.id, &path)?,
+                unanswered: None,
             });
         }
     }
@@ -277,63 +289,78 @@ impl WaitingRequest {
         }
     }
 
-    /// The request in lines: who wants what, until when, the message from outside, everything that a person must see,
-    /// in full, and its hash. `tool` is what the server of a called MCP tool says of it.
-    pub fn lines(&self, now: Millis, tool: Option<&str>) -> Vec<String> {
-        let left = self.left(now);
-        let WaitingRequest { listener, caller, thread, .. } = self;
+    /// The request in lines: what is decided, in full; the commands that answer it, in a list of requests; who asks and
+    /// why; what follows without an answer; at the end what only matters to a machine. `tool` is what the server of a
+    /// called MCP tool says of it.
+    pub fn lines(&self, now: Millis, tool: Option<&str>, is_listed: bool) -> Vec<String> {
+        let WaitingRequest { listener, caller, .. } = self;
         let head = match &self.about {
-            RequestSubject::Approval { element, .. } => format!("({element}, {listener}) from {caller}"),
-            RequestSubject::Question { .. } => format!("(question) from {listener}"),
+            RequestSubject::Approval { element, .. } => format!("  <{element}> to {listener}, from {caller}"),
+            RequestSubject::Question { .. } => format!("  {listener} asks"),
         };
-        let head = format!("  {head} in {thread}, {left}");
         let mut lines = wrapped(&self.id.to_string(), 4, &head);
-        if let RequestSubject::Approval { unknown: Some(unknown), .. } = &self.about {
-            lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
-        }
-        match &self.request {
-            Some(asked) if self.is_from_outside(asked) => {
-                let at = layout::moment(asked.at, now);
-                lines.extend(wrapped("", 6, &format!("    sent by {} at {at}", asked.by)));
+        match &self.about {
+            RequestSubject::Approval { payload, unknown, .. } => {
+                let order = change_payload::order_lines(payload.as_bytes(), 4);
+                lines.extend(order.unwrap_or_else(|| full::lines(payload.as_bytes(), 4)));
+                if let Some(unknown) = unknown {
+                    lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
+                }
             }
-            Some(asked) => {
-                let seen = glance(asked.payload.as_bytes());
-                let at = layout::moment(asked.at, now);
-                let words = seen.line(REQUEST);
-                let text = format!("    asked by {} at {at}: <{}> {words}", asked.by, seen.element);
-                lines.extend(wrapped("", 6, &text));
+            RequestSubject::Question { words: question, shows, choices } => {
+                lines.extend(full::text_lines(question, 4));
+                shows.iter().for_each(|show| lines.extend(show.lines()));
+                match choices.is_empty() {
+                    true => lines.push("    choices: none; the note is the answer".to_owned()),
+                    false if is_listed => {}
+                    false => lines.extend(wrapped("    choices:", 6, &format!(" {}", choices.join(", ")))),
+                }
             }
-            None => lines.push("    the message from outside is not in the log".to_owned()),
         }
+        let commands = if is_listed { self.commands() } else { Vec::new() };
+        for (number, command) in commands.into_iter().enumerate() {
+            let lead = if number == 0 { "    answer:" } else { "           " };
+            lines.extend(wrapped(lead, 12, &format!(" {command}")));
+        }
+        lines.extend(self.origin(now, tool));
+        let without = format!("    {}; then {}", self.left(now), self.without_answer());
+        lines.extend(wrapped("", 6, &without));
+        let bytes = self.payload().map(|(_, payload)| format!("{} bytes, ", payload.len()));
+        lines.push(format!("    {}hash {}", bytes.unwrap_or_default(), self.hash));
+        lines
+    }
+
+    /// Who asks and why: the tool, the message from outside and the thread.
+    fn origin(&self, now: Millis, tool: Option<&str>) -> Vec<String> {
+        let mut lines = Vec::new();
         if let Some(words) = tool {
             lines.extend(wrapped("    the tool, in its server's words:", 6, &format!(" {words}")));
         }
-        match &self.about {
-            RequestSubject::Approval { payload, .. } => {
-                lines.push(format!("    payload, {} bytes:", payload.len()));
-                let order = change_payload::order_lines(payload.as_bytes(), 4);
-                lines.extend(order.unwrap_or_else(|| full::lines(payload.as_bytes(), 4)));
+        let thread = &self.thread;
+        let text = match &self.request {
+            Some(asked) if self.is_from_outside(asked) => {
+                format!("    sent by {} at {} in {thread}", asked.by, layout::moment(asked.at, now))
             }
-            RequestSubject::Question { words, shows, choices } => {
-                lines.push("    question:".to_owned());
-                lines.extend(full::text_lines(words, 4));
-                for show in shows {
-                    let (number, from, bytes) = (show.number, &show.from, show.payload.len());
-                    lines.push(format!("    with message {number} from {from}, {bytes} bytes, called:"));
-                    lines.extend(full::text_lines(&show.label, 4));
-                    lines.push("    which reads:".to_owned());
-                    lines.extend(full::lines(show.payload.as_bytes(), 4));
-                }
-                let choices = if choices.is_empty() {
-                    "none; the note is the answer".to_owned()
-                } else {
-                    choices.join(", ")
-                };
-                lines.extend(wrapped("    choices:", 6, &format!(" {choices}")));
+            Some(asked) => {
+                let seen = glance(asked.payload.as_bytes());
+                let (at, words) = (layout::moment(asked.at, now), seen.line(REQUEST));
+                format!("    in {thread}, asked by {} at {at}: <{}> {words}", asked.by, seen.element)
+            }
+            None => format!("    in {thread}; the message from outside is not in the log"),
+        };
+        lines.extend(wrapped("", 6, &text));
+        lines
+    }
+
+    /// What follows if no one answers in time.
+    pub fn without_answer(&self) -> String {
+        match (&self.about, &self.unanswered) {
+            (RequestSubject::Approval { .. }, _) => format!("{} gets approval.expired", self.caller),
+            (RequestSubject::Question { .. }, Some(then)) => then.clone(),
+            (RequestSubject::Question { .. }, None) => {
+                format!("{} learns that no one answered, and goes on", self.listener)
             }
         }
-        lines.push(format!("    hash {}", self.hash));
-        lines
     }
 
     /// What a person decides about, in full: the question, what a change set will do, or the payload as it is.
@@ -392,6 +419,7 @@ impl WaitingRequest {
             "asked": self.asked.to_string(),
             "expires": self.expires.to_string(),
             "request": request,
+            "unanswered": self.unanswered,
         });
         let own = match &self.about {
             RequestSubject::Approval { element, payload, unknown } => {
@@ -410,6 +438,20 @@ impl WaitingRequest {
 }
 
 impl QuestionMessage {
+    /// The message in full, under its label, and where it is from.
+    fn lines(&self) -> Vec<String> {
+        let (payload, wrapper) = full::shown_inside(self.payload.as_bytes());
+        let mut lines = vec!["    shown with it:".to_owned()];
+        lines.extend(full::text_lines(&self.label, 4));
+        lines.push("    which reads:".to_owned());
+        lines.extend(full::with_notes(&payload, 4));
+        let (number, from, bytes) = (self.number, &self.from, self.payload.len());
+        let inside = wrapper.map(|tag| format!(", inside {tag}")).unwrap_or_default();
+        let text = format!("    it is message {number} from {from}, {bytes} bytes{inside}");
+        lines.extend(wrapped("", 6, &text));
+        lines
+    }
+
     fn as_json(&self) -> Value {
         json!({
             "seq": self.number,

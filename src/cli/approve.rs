@@ -22,7 +22,6 @@ use super::looking::{Looking, PastPosition};
 use super::made;
 use super::place::Place;
 use super::send::document;
-use crate::audit::columns::wrapped;
 use crate::audit::persons::WaitingRequest;
 use crate::runtime::validators::PersonOrder;
 use ruling::rule;
@@ -277,11 +276,7 @@ fn list(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
     }
     for one in &waiting {
         let tool = tool_words(&*looking.view, one);
-        one.lines(looking.now, tool.as_deref()).iter().for_each(|line| screen.drawn(line));
-        for (number, command) in one.commands().into_iter().enumerate() {
-            let lead = if number == 0 { "    answer:" } else { "           " };
-            wrapped(lead, 12, &format!(" {command}")).iter().for_each(|line| screen.drawn(line));
-        }
+        one.lines(looking.now, tool.as_deref(), true).iter().for_each(|line| screen.drawn(line));
     }
     if waiting.is_empty() {
         screen.say("nothing waits for a person");

@@ -18,6 +18,7 @@ use crate::audit::finding;
 use crate::audit::log_reads::PastLog;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{self, WaitingRequest};
+use crate::audit::runs::WorkflowRuns;
 use crate::audit::whole::LogState;
 use crate::config;
 use crate::console::api_types::ApiAlarm;
@@ -25,6 +26,7 @@ use crate::console::client::{DoorClient, DoorClientFault};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
 use crate::runtime::runfile::RunFile;
+use crate::runtime::workflow_steps;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::ThreadId;
@@ -274,8 +276,19 @@ impl Looking {
     pub(super) fn requests(&self) -> Result<Vec<WaitingRequest>, CommandExit> {
         match &self.elsewhere {
             Some(elsewhere) => elsewhere.waiting(self.at),
-            None => persons::waiting(&*self.view).map_err(|fault| self.fault(&fault)),
+            None => self.waiting_here(),
         }
+    }
+
+    fn waiting_here(&self) -> Result<Vec<WaitingRequest>, CommandExit> {
+        let view = &*self.view;
+        let mut waiting = persons::waiting(view).map_err(|fault| self.fault(&fault))?;
+        if waiting.iter().any(|request| request.payload().is_none()) {
+            let whole = self.whole()?;
+            let runs = WorkflowRuns::new(view, &whole, &workflow_steps::said);
+            persons::name_outcomes(&mut waiting, &runs).map_err(|fault| self.fault(&fault))?;
+        }
+        Ok(waiting)
     }
 
     /// Reports that no organism runs on the log, if work in it needs one.

@@ -13,6 +13,8 @@ use super::http_state::{Caller, HttpState};
 use super::log_view::LogMoment;
 use super::reading::{RawFields, ReadValue, answer};
 use crate::audit::persons::{self, WaitingRequest};
+use crate::audit::runs::WorkflowRuns;
+use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -45,10 +47,16 @@ pub(super) async fn approvals(
 
 /// What waits for a person. A client that decides also sees what waits in the threads of others.
 pub(super) fn requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingRequest>, LogFault> {
-    match decides && !moment.sees_all {
+    let mut waiting = match decides && !moment.sees_all {
         false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
         true => persons::waiting(&*moment.of_all()),
+    }?;
+    if waiting.iter().any(|request| request.payload().is_none()) {
+        let whole = moment.whole()?;
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        persons::name_outcomes(&mut waiting, &runs)?;
     }
+    Ok(waiting)
 }
 
 /// Who may decide: the operator, and the clients with the role.

@@ -78,7 +78,7 @@ fn g4_attributes_are_shown_wherever_a_payload_is() {
             && !listed.stdout.contains("asked by"),
         "{listed:?}"
     );
-    assert!(listed.stdout.contains("payload, 107 bytes:"), "{listed:?}");
+    assert!(listed.stdout.contains("    107 bytes, hash "), "{listed:?}");
 
     let log = systole(at, &["log"]);
     let flat = log.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

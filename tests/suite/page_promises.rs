@@ -348,7 +348,7 @@ fn h4_every_choice_says_what_it_does_and_pages_name_the_command_that_shows_the_s
         "vault gets exactly these ",
         "vault gets nothing. operator gets <code>approval.rejected</code> with your note.",
         "vault gets your payload in place of this one, under the name of operator, if the schema accepts it.",
-        "operator gets <code>approval.expired</code> when the time is over.",
+        "When the time is over, operator gets approval.expired.",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }

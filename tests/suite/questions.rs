@@ -57,8 +57,14 @@ fn f4_a_person_answers_a_question_by_one_of_its_choices() {
     }
 
     let shown = flat(&systole(at, &["approve"]));
-    assert!(shown.contains("a1 (question) from boss in sess-"), "{shown}");
-    assert!(shown.contains("choices: go, revise, stop"), "{shown}");
+    assert!(
+        shown.contains("a1 boss asks │ Release this plan? shown with it: │ the plan which reads: │ <say "),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("in 23 h 59 m; then boss learns that no one answered, and goes on hash "),
+        "{shown}"
+    );
     assert!(shown.contains("answer: systole choose a1 go, or revise, or stop"), "{shown}");
     let all = flat(&systole(at, &["why"]));
     assert!(
@@ -152,7 +158,7 @@ fn f4_what_a_question_shows_is_printed_in_full_and_fixed_by_hash() {
     assert_eq!(shown["payload"].as_str(), Some(&*say("boss", &plan)), "to the last byte");
     assert_eq!((shown["seq"].as_u64(), shown["label"].as_str()), (Some(1), Some("the order")), "{shown}");
     let (hash, whole) = (one["hash"].as_str().unwrap(), systole(at, &["approve"]));
-    assert!(flat(&whole).contains("called: │ the order which reads: │ <say xmlns="), "{whole:?}");
+    assert!(flat(&whole).contains("shown with it: │ the order which reads: │ <say xmlns="), "{whole:?}");
     assert!(whole.stdout.contains("], everything]"), "the end is there: {whole:?}");
 
     let blind = systole_with(at, &["choose", "a1", "yes"], &[("COLUMNS", "")]);

@@ -56,6 +56,8 @@ impl WaitingRequest {
             expires: fields.moment("expires")?,
             about: subject(&fields, hash)?,
             request: value.get("request").filter(|asked| !asked.is_null()).map(outside).transpose()?,
+            // Organisms of older versions do not name it.
+            unanswered: fields.text("unanswered").ok().map(str::to_owned),
         })
     }
 }

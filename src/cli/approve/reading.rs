@@ -45,7 +45,7 @@ pub(super) fn read(
             continue;
         };
         let tool = tool_words(&*looking.view, one);
-        let lines = one.lines(looking.now, tool.as_deref());
+        let lines = one.lines(looking.now, tool.as_deref(), false);
         // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
         if !has_reader(screen) && filled > UNSEEN {

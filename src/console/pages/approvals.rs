@@ -4,7 +4,7 @@
 //! Requests from the log come in; a page with a form for each goes out. The pump decides what may still be decided, and
 //! by whom.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use askama::Template;
 use axum::extract::Path;
@@ -21,13 +21,11 @@ use crate::audit::columns::plain;
 use crate::audit::decisions::{self, DecidedRequest, DecisionPeriod};
 use crate::audit::layout;
 use crate::audit::persons::WaitingRequest;
-use crate::audit::runs::WorkflowRuns;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::{steering, waiting};
 use crate::runtime::waiting::SenderReply;
-use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
@@ -74,8 +72,6 @@ struct Found {
     decided: Vec<DecidedRequest>,
     /// The request that was just decided.
     done: Option<DecidedRequest>,
-    /// What follows from a question without an answer, as far as a workflow says it.
-    unanswered: BTreeMap<PersonRequestId, String>,
     /// The threads among these that the client may open.
     open: BTreeSet<ThreadId>,
     now: Millis,
@@ -110,15 +106,6 @@ fn look(
     let mut waiting = waiting::requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
-    let mut unanswered = BTreeMap::new();
-    if waiting.iter().any(|request| request.payload().is_none()) {
-        let whole = moment.whole()?;
-        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
-        for request in waiting.iter().filter(|request| request.payload().is_none()) {
-            let step = runs.of_item(&request.thread, &request.call)?;
-            unanswered.extend(step.and_then(|step| Some((request.id, step.unanswered?))));
-        }
-    }
     let newest = |most: usize, one: Option<PersonRequestId>| {
         let before = one.map(|one| PersonRequestId(one.0.saturating_add(1)));
         let period = DecisionPeriod { before, ..DecisionPeriod::default() };
@@ -131,7 +118,7 @@ fn look(
         decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();
     let threads = waiting.iter().map(|one| &one.thread).chain(&decided_threads);
     let open = open_threads(moment, threads)?;
-    Ok(Found { waiting, decided, done, unanswered, open, now: moment.now })
+    Ok(Found { waiting, decided, done, open, now: moment.now })
 }
 
 /// Shows the requests.
@@ -172,8 +159,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
                 .iter()
                 .map(|one| {
                     let href = found.link(&frame, &one.thread, None);
-                    let unanswered = found.unanswered.get(&one.id).map(String::as_str);
-                    RequestCard::of(one, &organism, found.now, href, unanswered)
+                    RequestCard::of(one, &organism, found.now, href)
                 })
                 .collect(),
             decided,

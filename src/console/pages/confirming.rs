@@ -154,7 +154,7 @@ async fn waiting_card(
         Ok(waiting
             .into_iter()
             .find(|one| one.id == id)
-            .map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None, None), one.hash)))
+            .map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None), one.hash)))
     });
     let hash = filled(fields, "hash");
     Ok(match found.await? {

@@ -51,24 +51,20 @@ pub(super) struct ShownMessageCard {
     pub(super) from: String,
     pub(super) hash: String,
     pub(super) payload: ShownPayload,
+    /// The tag of the core's message around it.
+    pub(super) wrapper: Option<String>,
+    pub(super) bytes: usize,
+    pub(super) number: u64,
 }
 
 impl RequestCard {
-    /// A request as it is now. The address of its thread is for a client that may open it, and `unanswered` is what
-    /// follows in the workflow that asks.
+    /// A request as it is now. The address of its thread is for a client that may open it.
     pub(super) fn of(
         one: &WaitingRequest,
         organism: &Composition,
         now: Millis,
         thread_href: Option<String>,
-        unanswered: Option<&str>,
     ) -> RequestCard {
-        let unanswered = match unanswered {
-            Some(then) => format!("When the time is over, {then}."),
-            None => {
-                format!("When the time is over, {} learns that no one answered, and goes on.", one.listener)
-            }
-        };
         let (shows, choices) = match &one.about {
             RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
             RequestSubject::Question { shows, choices, .. } => {
@@ -111,7 +107,7 @@ impl RequestCard {
             hash: one.hash.to_string(),
             payload,
             commands: one.commands(),
-            unanswered,
+            unanswered: one.without_answer(),
         }
     }
 }
@@ -126,11 +122,15 @@ fn tool_words(one: &WaitingRequest, organism: &Composition) -> Option<String> {
 
 impl ShownMessageCard {
     fn of(shown: &QuestionMessage) -> ShownMessageCard {
+        let (payload, wrapper) = full::shown_inside(shown.payload.as_bytes());
         ShownMessageCard {
             label: plain(&shown.label),
             from: shown.from.to_string(),
             hash: shown.hash.to_string(),
-            payload: full::shown(shown.payload.as_bytes()),
+            payload,
+            wrapper,
+            bytes: shown.payload.len(),
+            number: shown.number,
         }
     }
 }
