@@ -87,8 +87,7 @@ fn g4_attributes_are_shown_wherever_a_payload_is() {
         "{flat}"
     );
     assert!(flat.contains("<create_file> path=/etc/passwd root::0:0:"), "{flat}");
-    let head = line(&listed, "(grant, vault)");
-    let thread = head.split_once(" in ").and_then(|(_, rest)| rest.split_once(',')).unwrap().0.to_owned();
+    let thread = line(&listed, "sent by operator").split_once(" in ").unwrap().1.to_owned();
     let why = systole(at, &["why", &thread]);
     assert!(line(&why, "payload:").contains("who=mallory role=ADMIN"), "{why:?}");
     let tree = systole(at, &["tree", &thread]);
@@ -119,7 +118,7 @@ fn g4_a_long_first_field_hides_nothing_and_its_id_alone_approves_nothing() {
         assert_eq!(blind.code, Some(2), "{blind:?}");
         assert!(blind.stderr.contains("cannot be approved by its id alone"), "{blind:?}");
     }
-    let hash = line(&listed, "    hash ").trim_start_matches("    hash ").to_owned();
+    let hash = line(&listed, " bytes, hash ").split_once("hash ").unwrap().1.to_owned();
     let blind = systole(at, &["approve", "a1"]);
     assert!(blind.stderr.contains(&format!("systole approve a1 --hash {}", &hash[..12])), "{blind:?}");
     let wrong = systole(at, &["approve", "a1", "--hash", "00000000"]);
