@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, Uri};
 use serde_json::Value;
 
+use crate::schema;
 use crate::turn::tokens;
 
 /// A complete request.
@@ -39,6 +40,8 @@ pub(crate) struct Wanted {
     pub(crate) texts: String,
     /// Tokens that the model reads.
     pub(crate) input: u64,
+    /// The JSON Schema that the answer has to follow.
+    pub(crate) schema: Option<Value>,
 }
 
 /// The form of the answer.
@@ -118,7 +121,8 @@ impl Wanted {
         }
         let input = tokens(input.iter().map(|text| text.chars().count()).sum());
         let (last, texts) = (last.join("\n"), all.join("\n"));
-        Wanted { model: model.to_owned(), mode, tells_usage: false, last, texts, input }
+        let schema = schema::of(body).cloned();
+        Wanted { model: model.to_owned(), mode, tells_usage: false, last, texts, input, schema }
     }
 }
 
