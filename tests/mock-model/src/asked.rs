@@ -4,7 +4,6 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, Uri};
 use serde_json::Value;
 
-use crate::schema;
 use crate::turn::tokens;
 
 /// A complete request.
@@ -43,6 +42,14 @@ pub(crate) struct Wanted {
     /// The JSON Schema that the answer has to follow.
     pub(crate) schema: Option<Value>,
 }
+
+/// Where the providers have the JSON Schema of the answer.
+const SCHEMAS: [&str; 4] = [
+    "/response_format/json_schema/schema",
+    "/output_config/format/schema",
+    "/format",
+    "/generationConfig/responseJsonSchema",
+];
 
 /// The form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +128,8 @@ impl Wanted {
         }
         let input = tokens(input.iter().map(|text| text.chars().count()).sum());
         let (last, texts) = (last.join("\n"), all.join("\n"));
-        let schema = schema::of(body).cloned();
+        let schema = SCHEMAS.iter().find_map(|field| body.pointer(field)).filter(|schema| schema.is_object());
+        let schema = schema.cloned();
         Wanted { model: model.to_owned(), mode, tells_usage: false, last, texts, input, schema }
     }
 }

@@ -131,19 +131,6 @@ pub(crate) fn gemini(body: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where the providers have the schema.
-const FIELDS: [&str; 4] = [
-    "/response_format/json_schema/schema",
-    "/output_config/format/schema",
-    "/format",
-    "/generationConfig/responseJsonSchema",
-];
-
-/// The JSON Schema of a request.
-pub(crate) fn of(body: &Value) -> Option<&Value> {
-    FIELDS.iter().find_map(|field| body.pointer(field)).filter(|schema| schema.is_object())
-}
-
 /// A JSON value that follows the schema: only what it requires, the first choice, the largest number.
 pub(crate) fn instance(schema: &Value) -> String {
     instance_of(schema, schema).to_string()

@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use crate::asked::Wanted;
 use crate::json::{self, Json};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -96,9 +95,15 @@ pub(crate) fn tokens(characters: usize) -> u64 {
 
 impl Turn {
     /// The meaning of a script's reply for one request.
-    pub(crate) fn of(reply: &Reply, number: u64, wanted: Wanted) -> Turn {
-        let Wanted { model, input, tells_usage, schema, .. } = wanted;
-        let words = Words::of(reply, schema.as_ref());
+    pub(crate) fn of(
+        reply: &Reply,
+        number: u64,
+        model: String,
+        input: u64,
+        tells_usage: bool,
+        schema: Option<&Value>,
+    ) -> Turn {
+        let words = Words::of(reply, schema);
         let calls: Vec<Called> = reply.call.0.iter().map(Called::of).collect();
         let count = |text: &str| text.chars().count();
         let thought = reply.thinking.as_deref().map_or(0, count);
