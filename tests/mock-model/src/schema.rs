@@ -1,4 +1,4 @@
-//! The field of a request that asks for JSON by a schema, as each provider checks it, and an answer that follows it.
+//! The field of a request that asks for JSON by a schema, as each provider checks it.
 
 use serde_json::Value;
 
@@ -129,43 +129,4 @@ pub(crate) fn gemini(body: &Value) -> Result<(), Refusal> {
         return Err(Refusal::bad(words));
     }
     Ok(())
-}
-
-/// A JSON value that follows the schema: only what it requires, the first choice, the largest number.
-pub(crate) fn instance(schema: &Value) -> String {
-    instance_of(schema, schema).to_string()
-}
-
-fn instance_of(schema: &Value, root: &Value) -> Value {
-    let choice = list(schema, "enum").first().or_else(|| schema.get("const"));
-    let referred = || root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?);
-    let one_of = || ["anyOf", "oneOf"].into_iter().find_map(|key| list(schema, key).first());
-    if let Some(choice) = choice {
-        return choice.clone();
-    }
-    if let Some(inner) = referred().or_else(one_of) {
-        return instance_of(inner, root);
-    }
-    let number = |key: &str| schema.get(key).and_then(Value::as_u64);
-    match text(schema, "type") {
-        "object" => {
-            let inner = |name: &Value| {
-                let name = name.as_str()?;
-                Some((name.to_owned(), instance_of(schema.get("properties")?.get(name)?, root)))
-            };
-            Value::Object(list(schema, "required").iter().filter_map(inner).collect())
-        }
-        "array" => {
-            let item = schema.get("items").map(|items| instance_of(items, root)).unwrap_or_default();
-            Value::from(vec![item; usize::try_from(number("minItems").unwrap_or(0)).unwrap_or(0)])
-        }
-        "string" => {
-            Value::from("x".repeat(usize::try_from(number("minLength").unwrap_or(1).max(1)).unwrap_or(1)))
-        }
-        "integer" | "number" => {
-            schema.get("maximum").or_else(|| schema.get("minimum")).cloned().unwrap_or_else(|| Value::from(1))
-        }
-        "boolean" => Value::from(false),
-        _ => Value::Null,
-    }
 }

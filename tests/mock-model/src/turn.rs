@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use crate::instance;
 use crate::json::{self, Json};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::schema;
 use crate::script::{Arguments, Chunk, Stop};
 
 /// The default number of characters per event.
@@ -192,7 +192,7 @@ impl Words {
             .fits
             .as_ref()
             .zip(schema)
-            .map(|(fits, schema)| fits.replace("{}", &schema::instance(schema)));
+            .map(|(fits, schema)| fits.replace("{}", &instance::instance(schema)));
         there.then(|| Words { say: fitting.or_else(|| reply.say.clone()).unwrap_or_default(), fill })
     }
 }
