@@ -13,7 +13,7 @@ use super::prompt;
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields, joined};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{OnUnknown, ViewScope};
+use systole_core::types::composition::ViewScope;
 
 /// What an agent accepts and returns by default.
 pub(super) const ASK: &str = "ask";
@@ -71,7 +71,6 @@ fn agent(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
         turns: TURNS,
         timeout_ms: TIMEOUT_MS,
         in_flight: IN_FLIGHT_INLINE,
-        on_unknown: OnUnknown::Ask,
         entry: true,
         agent_config: Some(AgentConfig::bare()),
         ..Party::bare(key, name)

@@ -24,7 +24,7 @@ use super::{budgets, workflows};
 use super::{mcp, programs, tools};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, ElementSchema, Listener, ViewScope};
+use systole_core::types::composition::{Broadcast, ElementSchema, Listener, OnUnknown, ViewScope};
 use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
@@ -305,7 +305,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
         timeout_ms: party.timeout_ms,
         idle_ms: party.idle_ms,
         retry: party.retry,
-        on_unknown: party.on_unknown,
+        on_unknown: party.on_unknown.unwrap_or(OnUnknown::Retry),
         approval: party.approval.rule(),
         timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         entry: party.entry || open,

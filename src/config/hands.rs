@@ -72,7 +72,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
             shell = patterns(diagnostics, own, "shell", "cargo test *", of_words);
             party.turns = TURNS;
             party.timeout_ms = TIMEOUT_MS;
-            party.on_unknown = OnUnknown::Fail;
+            party.on_unknown = Some(OnUnknown::Fail);
         }
     }
     party.in_flight = IN_FLIGHT;

@@ -285,7 +285,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
     key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(KeyForm::Count(1, 100)),
     key("agents.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
-    key("agents.NAME.on_unknown", "ask", "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person").of(KeyForm::Words(&["retry", "fail", "ask"])),
+    key("agents.NAME.on_unknown", "retry", "after an attempt with an unknown outcome: `retry`, which may pay for a request twice, `fail`, or `ask`, which holds the call for a person").of(KeyForm::Words(&["retry", "fail", "ask"])),
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(KeyForm::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "7d", "how long to wait for a person, 1s to 365d; also when `on_unknown` asks one").of(LONG_WAIT),

@@ -96,7 +96,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     party.timeout_ms = TIMEOUT_MS;
     party.in_flight = IN_FLIGHT;
     party.turns = TURNS;
-    party.on_unknown = OnUnknown::Fail;
+    party.on_unknown = Some(OnUnknown::Fail);
     let tools = own.get("tools").filter(|(node, _)| !is_all(node));
     let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
     let trusts_hints = own

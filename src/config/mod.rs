@@ -295,6 +295,9 @@ fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Decla
     let mut declared = declared::read(diagnostics, &root)?;
     for party in &mut declared.parties {
         party.approval.expires_ms.get_or_insert(era.approval_ms);
+        if party.agent_config.is_some() {
+            party.on_unknown.get_or_insert(era.agents_on_unknown);
+        }
     }
     Some((root, declared))
 }

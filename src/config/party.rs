@@ -48,7 +48,8 @@ pub(super) struct Party {
     pub(super) idle_ms: Option<u64>,
     pub(super) in_flight: usize,
     pub(super) retry: DeliveryRetry,
-    pub(super) on_unknown: OnUnknown,
+    /// What happens to an attempt whose outcome is unknown, if the file or the kind of listener says it.
+    pub(super) on_unknown: Option<OnUnknown>,
     pub(super) approval: Approval,
     pub(super) timer_tell: Vec<At<String>>,
     pub(super) entry: bool,
@@ -111,7 +112,7 @@ impl Party {
             idle_ms: None,
             in_flight: 1,
             retry: DeliveryRetry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
-            on_unknown: OnUnknown::Retry,
+            on_unknown: None,
             approval: Approval::default(),
             timer_tell: Vec::new(),
             entry: false,
@@ -166,7 +167,7 @@ pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &
         }
     }
     if let Some((node, path)) = own.get("on_unknown") {
-        party.on_unknown = on_unknown(diagnostics, node, &path);
+        party.on_unknown = Some(on_unknown(diagnostics, node, &path));
     }
     if let Some((node, path)) = own.get("approval") {
         party.approval = approval::read(diagnostics, node, &format!("{}.approval", party.table()), &path);

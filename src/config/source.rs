@@ -1,11 +1,11 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v3") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v4") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! If there are settings from the command line, the first field is `systole configuration v3 with settings`, and the
+//! If there are settings from the command line, the first field is `systole configuration v4 with settings`, and the
 //! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
@@ -15,9 +15,9 @@
 //! file has a name that ends in a slash. The source never contains the path of a folder, the text of a program, a
 //! script's answers or the JSON Schema of an output.
 //!
-//! The number in the first field selects the defaults for keys that the file leaves out. `v1` and `v2` are read but no
-//! longer written: under both a request for approval expires after an hour, and under `v1` a message from outside has
-//! no budgets.
+//! The number in the first field selects the defaults for keys that the file leaves out. `v1` to `v3` are read but no
+//! longer written: under all three, an agent's attempt with an unknown outcome asks a person; under `v1` and `v2` a
+//! request for approval expires after an hour; under `v1` a message from outside has no budgets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,16 +25,18 @@ use std::sync::Arc;
 use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
-use systole_core::types::composition::{ApprovalRule, Schema};
+use systole_core::types::composition::{ApprovalRule, OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, field};
 
-const FORMAT: &[u8] = b"systole configuration v3";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v3 with settings";
+const FORMAT: &[u8] = b"systole configuration v4";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v4 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 3] = [
-    (b"systole configuration v2", false, Era { has_budgets: true, approval_ms: HOUR_MS }),
-    (b"systole configuration v2 with settings", true, Era { has_budgets: true, approval_ms: HOUR_MS }),
-    (b"systole configuration v1", false, Era { has_budgets: false, approval_ms: HOUR_MS }),
+const EARLIER: [(&[u8], bool, Era); 5] = [
+    (b"systole configuration v3", false, Era::V3),
+    (b"systole configuration v3 with settings", true, Era::V3),
+    (b"systole configuration v2", false, Era::V2),
+    (b"systole configuration v2 with settings", true, Era::V2),
+    (b"systole configuration v1", false, Era { has_budgets: false, ..Era::V2 }),
 ];
 const HOUR_MS: u64 = 3_600_000;
 
@@ -48,11 +50,16 @@ pub(super) struct Era {
     pub(super) has_budgets: bool,
     /// How long a payload waits for its approval.
     pub(super) approval_ms: u64,
+    /// What happens to an agent's attempt whose outcome is unknown.
+    pub(super) agents_on_unknown: OnUnknown,
 }
 
 impl Era {
     /// The defaults of this version.
-    pub(super) const NOW: Era = Era { has_budgets: true, approval_ms: ApprovalRule::EXPIRES_MS };
+    pub(super) const NOW: Era =
+        Era { has_budgets: true, approval_ms: ApprovalRule::EXPIRES_MS, agents_on_unknown: OnUnknown::Retry };
+    const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::NOW };
+    const V2: Era = Era { approval_ms: HOUR_MS, ..Era::V3 };
 }
 
 /// Writes a source.

@@ -153,7 +153,7 @@ fn the_smallest_agent_gets_every_default() {
     assert_eq!((listener.turns, listener.in_flight, listener.timeout_ms), (10, 16, 600_000));
     assert_eq!(
         (listener.idle_ms, listener.on_unknown, listener.describe),
-        (None, OnUnknown::Ask, DescribeScope::Peers)
+        (None, OnUnknown::Retry, DescribeScope::Peers)
     );
     let to = of_message(&composition, &Name::operator(), &talk("ask"), None).unwrap();
     assert_eq!(to.0, name("helper"));
@@ -398,12 +398,33 @@ fn check_says_of_an_agent_what_it_thinks_with() {
 
 /// The text of a file without a disk, as it is stored.
 fn source_of(text: &str) -> Vec<u8> {
-    let stored = loaded(FULL).composition.source;
+    source_in(4, FULL, text)
+}
+
+/// The same with that format, and the schemas that are stored for another text.
+fn source_in(format: u32, whole: &str, text: &str) -> Vec<u8> {
+    let stored = loaded(whole).composition.source;
     let schemas =
         stored.windows(10).position(|window| window == b"8:core.xsd").expect("they follow the file");
-    let mut source = format!("24:systole configuration v3\n{}:{text}\n", text.len()).into_bytes();
+    let mut source = format!("24:systole configuration v{format}\n{}:{text}\n", text.len()).into_bytes();
     source.extend_from_slice(&stored[schemas..]);
     source
+}
+
+#[test]
+fn c13_a_configuration_from_before_agents_were_asked_again_asks_a_person() {
+    for (format, on_unknown) in
+        [(1, OnUnknown::Ask), (2, OnUnknown::Ask), (3, OnUnknown::Ask), (4, OnUnknown::Retry)]
+    {
+        let of = |text: &str| {
+            let stored = config::read_source(&source_in(format, SMALL, text), Path::new("/"));
+            let stored = stored.unwrap_or_else(|refused| panic!("{refused}"));
+            stored.listener(&name("helper")).unwrap().on_unknown
+        };
+        assert_eq!(of(SMALL), on_unknown, "v{format}");
+        let written = SMALL.replace("{model: main,", "{model: main, on_unknown: fail,");
+        assert_eq!(of(&written), OnUnknown::Fail, "v{format}: what the file says");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(text: &str) -> Result<Composition, FileMistakes> {
-    config::read_source(&source_of("systole configuration v3", text, &[]), Path::new("/"))
+    config::read_source(&source_of("systole configuration v4", text, &[]), Path::new("/"))
 }
 
 fn name(text: &str) -> Name {
@@ -158,7 +158,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let stored: Vec<(&str, &[u8])> =
         composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
-    let written = source_of("systole configuration v3", &text, &stored);
+    let written = source_of("systole configuration v4", &text, &stored);
     assert_eq!(written, &*composition.source, "the source is what the reference says");
     let again = config::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
     assert_eq!(
@@ -172,7 +172,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let (payloads, talk) = (older(stored[0].1), older(stored[2].1));
     assert_ne!(payloads, stored[0].1);
     let other = [(stored[0].0, payloads.as_slice()), stored[1], (stored[2].0, talk.as_slice())];
-    let other = source_of("systole configuration v3", &text, &other);
+    let other = source_of("systole configuration v4", &text, &other);
     let again = config::read_source(&other, Path::new("/")).unwrap();
     assert_eq!((&*again.schemas[2].text, &*again.schemas[4].text), (&payloads[..], &talk[..]));
     assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
@@ -225,7 +225,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
                 Ok(_) => assert!(!is_house, "{name} is taken"),
             }
             let xsd = xsd(&namespace);
-            let source = source_of("systole configuration v3", &text, &[("a.xsd", xsd.as_bytes())]);
+            let source = source_of("systole configuration v4", &text, &[("a.xsd", xsd.as_bytes())]);
             let stored = config::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
             assert_eq!(stored.listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
         }
@@ -240,7 +240,7 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
     let search = fs::read("tests/suite/golden/config/schemas/search.xsd").unwrap();
     let again = fs::read("tests/suite/golden/config/schemas/again.xsd").unwrap();
     let schemas = [("b.xsd", search.as_slice()), ("a.xsd", again.as_slice())];
-    for (number, has_budgets, hours) in [(1, false, 1), (2, true, 1), (3, true, 7 * 24)] {
+    for (number, has_budgets, hours) in [(1, false, 1), (2, true, 1), (3, true, 7 * 24), (4, true, 7 * 24)] {
         let format = &format!("systole configuration v{number}");
         let source = source_of(format, text, &schemas);
         let old = config::read_source(&source, Path::new("/")).unwrap();

@@ -96,7 +96,7 @@ models:
 listeners:
   till: {{run: [python3, till.py], accepts: [sum], returns: [total], entry: true, env: {{DOOR: "{door}"}}, retry: {{attempts: 2, backoff: 1ms..2ms}}{more}}}
 agents:
-  clerk: {{model: main, dialect: native, peers: [till], prompt: {{identity: You reckon.}}, idle: 5s}}
+  clerk: {{model: main, dialect: native, peers: [till], prompt: {{identity: You reckon.}}, idle: 5s, on_unknown: ask}}
 log: {{path: hello.db}}
 console: {{listen: "127.0.0.1:0"}}
 "#

@@ -30,6 +30,9 @@ const TURNS: usize = 24;
 /// The number of identical answers in a row after which the agent ends with a report.
 const SAME: u32 = 4;
 
+/// The most bytes of an unusable answer in the report.
+const UNUSED_BYTES: usize = 16 << 10;
+
 /// A running agent.
 pub struct Agent {
     spec: spec::AgentSpec,
@@ -114,15 +117,15 @@ impl Agent {
         }
         if conversation.unusable >= self.spec.attempts {
             let why = unusable(conversation.unusable, conversation.last_failure.as_deref());
-            return Ok(self.report(&conversation, wrap_up, &why));
+            return Ok(self.report(&conversation, wrap_up, &why, None));
         }
         if conversation.repeated + 1 >= SAME {
             let why = format!("the model gave the same answer {SAME} times in a row");
-            return Ok(self.report(&conversation, wrap_up, &why));
+            return Ok(self.report(&conversation, wrap_up, &why, None));
         }
         let room = guard::room(&self.limits, &conversation, conversation.terms.tools_tokens);
         if room == Room::None {
-            return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
+            return Ok(self.report(&conversation, wrap_up, "the model's window is full", None));
         }
         let only_final = wrap_up.is_some() || room == Room::FinalOnly;
         let header = turn::Header {
@@ -271,7 +274,7 @@ impl Agent {
             if last.only_final || attempts >= self.spec.attempts {
                 let why = unusable(attempts, failure.as_deref());
                 let why = if last.only_final { failure.unwrap_or(why) } else { why };
-                return Ok(self.report(conversation, last.wrap_up, &why));
+                return Ok(self.report(conversation, last.wrap_up, &why, taken.unused.as_deref()));
             }
             return self.again(&reasons, line).await;
         }
@@ -306,21 +309,47 @@ impl Agent {
         Ok(ReplyContent::Again { code, words: first.map(AgentFailure::told).unwrap_or_default() })
     }
 
-    /// The report that ends a call without a final from its model: the reason, and the model's last thought.
-    fn report(&self, conversation: &Conversation, wrap_up: Option<&str>, why: &str) -> ReplyContent {
-        let outcome = if conversation.last_thought.is_some() { "partial" } else { "failure" };
-        let reason = match wrap_up {
+    /// The report that ends a call without a final from its model: the reason, the model's last thought, and the words
+    /// of its last answer if that could not be used. No caller takes these words for an answer.
+    fn report(
+        &self,
+        conversation: &Conversation,
+        wrap_up: Option<&str>,
+        why: &str,
+        unused: Option<&str>,
+    ) -> ReplyContent {
+        let (thought, unused) =
+            (conversation.last_thought.as_deref(), unused.or(conversation.last_unused.as_deref()));
+        let outcome = if thought.or(unused).is_some() { "partial" } else { "failure" };
+        let in_last_turn = |why: &str| match wrap_up {
             Some(budget) => format!("in its last turn ({budget}): {why}"),
             None => why.to_owned(),
         };
-        let mut words = format!("{} ends without a final from its model: {reason}", self.spec.name);
-        if let Some(thought) = &conversation.last_thought {
-            words = format!("{words}\nIts last thought: {thought}");
+        // The details of the last failure are in the attribute.
+        let cause = in_last_turn(why.lines().next().unwrap_or_default());
+        let mut words = format!("{} ends without a final from its model: {cause}", self.spec.name);
+        if unused.is_some() && why.contains("agent.prose-only") {
+            let fits = if conversation.terms.contracts.can_act() { "native" } else { "plain" };
+            words.push_str(&format!("\nTry: `dialect: {fits}`, which takes an answer without elements."));
         }
+        words.extend(thought.map(|thought| format!("\nIts last thought: {thought}")));
+        words.extend(
+            unused.map(|unused| format!("\nIts last answer, which was not accepted: {}", short(unused))),
+        );
         let mark = &conversation.mark;
-        let (reason, words) = (mark.cover(&reason), mark.cover(&words));
+        let (reason, words) = (mark.cover(&in_last_turn(why)), mark.cover(&words));
         let report = dialect::report("synthetic", outcome, Some(&reason), &words);
         ReplyContent::Items(report.into_iter().map(Item::plain).collect())
+    }
+}
+
+/// An unusable answer, as a report shows it.
+fn short(unused: &str) -> String {
+    match unused.get(..unused.floor_char_boundary(UNUSED_BYTES)) {
+        Some(kept) if kept.len() < unused.len() => {
+            format!("{kept}… ({} of {} bytes)", kept.len(), unused.len())
+        }
+        _ => unused.to_owned(),
     }
 }
 

@@ -101,9 +101,19 @@ impl Heard {
         words.collect()
     }
 
-    /// Whether it holds reasoning in the provider's own form.
+    /// Its text without the thoughts at the beginning.
+    pub(crate) fn answer(&self) -> String {
+        let text = self.text();
+        match after_thoughts(&text) {
+            Some(answer) => answer.to_owned(),
+            None => text,
+        }
+    }
+
+    /// Whether it holds reasoning: in the provider's own form, or as thoughts in its text.
     pub(crate) fn reasons(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, MessagePart::Reasoning(_)))
+            || after_thoughts(&self.text()).is_some()
     }
 
     /// Its native calls, in their order.
@@ -113,6 +123,18 @@ impl Heard {
             _ => None,
         })
     }
+}
+
+/// The text after the thoughts at its beginning. Some servers cut the first tag off. Then the last tag has to be alone
+/// on its line, so that an answer about such tags stays whole.
+fn after_thoughts(text: &str) -> Option<&str> {
+    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        if let Some(inside) = text.trim_start().strip_prefix(open) {
+            return inside.split_once(close).map(|(_, answer)| answer.trim_start());
+        }
+    }
+    let (thoughts, answer) = text.split_once("\n</think>\n")?;
+    (!thoughts.contains("<think>")).then(|| answer.trim_start())
 }
 
 fn parts(text: &str) -> Option<Vec<MessagePart>> {

@@ -169,7 +169,7 @@ fn request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest
         None => None,
     };
     // In other dialects an answer is more than JSON. The word that ends a loop is not JSON either.
-    let is_json_alone = spec.dialect == Dialect::Native && !contracts.may_converge();
+    let is_json_alone = matches!(spec.dialect, Dialect::Native | Dialect::Plain) && !contracts.may_converge();
     let schema = spec.output.schema.clone().filter(|_| is_json_alone);
     ModelRequest {
         system: ask.conversation.system.clone(),

@@ -35,7 +35,12 @@ pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
         },
         CallResult::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
-            screen.error_drawn(&format!("{}: {}", record.from, plain(&text)));
+            // The cause is on the first line. What was reached or said before the end is below it.
+            let (cause, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
+            screen.error_drawn(&format!("{}: {}", record.from, plain(cause)));
+            if !rest.is_empty() {
+                screen.say(rest);
+            }
             screen.say(format!("  try: systole log {}, which shows why", record.thread));
         }
         CallResult::Partial => {

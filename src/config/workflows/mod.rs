@@ -30,7 +30,6 @@ use super::party::{IN_FLIGHT_INLINE, Party};
 use super::tree::{Entry, Node, Value};
 use super::value::{self, At, fields, joined};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::OnUnknown;
 
 pub(super) use declaration::WorkflowDeclaration;
 pub(super) use joining::{Links, adapt, is_own, link};
@@ -65,7 +64,6 @@ fn workflow(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
         share_percent: Some(100),
         timeout_ms: TIMEOUT_MS,
         in_flight: IN_FLIGHT_INLINE,
-        on_unknown: OnUnknown::Retry,
         entry: true,
         ..Party::bare(key, name)
     };

@@ -39,7 +39,17 @@ pub(crate) struct Wanted {
     pub(crate) texts: String,
     /// Tokens that the model reads.
     pub(crate) input: u64,
+    /// The JSON Schema that the answer has to follow.
+    pub(crate) schema: Option<Value>,
 }
+
+/// Where the providers have the JSON Schema of the answer.
+const SCHEMAS: [&str; 4] = [
+    "/response_format/json_schema/schema",
+    "/output_config/format/schema",
+    "/format",
+    "/generationConfig/responseJsonSchema",
+];
 
 /// The form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +128,9 @@ impl Wanted {
         }
         let input = tokens(input.iter().map(|text| text.chars().count()).sum());
         let (last, texts) = (last.join("\n"), all.join("\n"));
-        Wanted { model: model.to_owned(), mode, tells_usage: false, last, texts, input }
+        let schema = SCHEMAS.iter().find_map(|field| body.pointer(field)).filter(|schema| schema.is_object());
+        let schema = schema.cloned();
+        Wanted { model: model.to_owned(), mode, tells_usage: false, last, texts, input, schema }
     }
 }
 

@@ -11,6 +11,7 @@ mod anthropic;
 mod asked;
 mod form;
 mod gemini;
+mod instance;
 mod json;
 mod ledger;
 mod ollama;

@@ -11,6 +11,7 @@ use crate::script::{Calls, Chunk, Cut, Fault, MediaType, Need, Pause, Rate, Stop
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Reply {
     pub(crate) say: Option<String>,
+    pub(crate) fits: Option<String>,
     #[serde(rename = "if")]
     pub(crate) when: Option<String>,
     pub(crate) need: Vec<Need>,
@@ -79,6 +80,9 @@ impl Reply {
                 return Err("`hang` sends nothing that `cut` could end".to_owned());
             }
             _ => {}
+        }
+        if self.fits.is_some() && self.say.is_none() {
+            return Err("`fits` needs `say`, for requests without a JSON Schema".to_owned());
         }
         if let Some(text) = &self.hold
             && (text.is_empty()

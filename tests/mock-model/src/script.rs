@@ -22,6 +22,7 @@ use crate::reply::Reply;
 /// Every key that a reply of a script may have. `docs/reference/mock-model.md` has a row for each.
 pub const KEYS: &[&str] = &[
     "say",
+    "fits",
     "if",
     "need",
     "chunk",

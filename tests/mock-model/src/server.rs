@@ -320,7 +320,14 @@ impl Written {
         } else if reply.garbage {
             Written::fixed(200, Some(form.media_type(mode)), GARBAGE.to_vec())
         } else {
-            let turn = Turn::of(reply, number, wanted.model, wanted.input, wanted.tells_usage);
+            let turn = Turn::of(
+                reply,
+                number,
+                wanted.model,
+                wanted.input,
+                wanted.tells_usage,
+                wanted.schema.as_ref(),
+            );
             let frames = form.answer(&turn, mode);
             let (pace, media_type) = (Pace::default(), Some(form.media_type(mode).to_owned()));
             Written { status: 200, media_type, retry_after: None, length: None, frames, pace }

@@ -1,6 +1,9 @@
 //! One turn of the model, before a provider's form is applied: the thoughts, the text and the calls, the stop
 //! reason, and the usage. Texts come in pieces, so that an endless one needs no memory.
 
+use serde_json::Value;
+
+use crate::instance;
 use crate::json::{self, Json};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -92,8 +95,15 @@ pub(crate) fn tokens(characters: usize) -> u64 {
 
 impl Turn {
     /// The meaning of a script's reply for one request.
-    pub(crate) fn of(reply: &Reply, number: u64, model: String, input: u64, tells_usage: bool) -> Turn {
-        let words = Words::of(reply);
+    pub(crate) fn of(
+        reply: &Reply,
+        number: u64,
+        model: String,
+        input: u64,
+        tells_usage: bool,
+        schema: Option<&Value>,
+    ) -> Turn {
+        let words = Words::of(reply, schema);
         let calls: Vec<Called> = reply.call.0.iter().map(Called::of).collect();
         let count = |text: &str| text.chars().count();
         let thought = reply.thinking.as_deref().map_or(0, count);
@@ -175,10 +185,15 @@ impl Turn {
 }
 
 impl Words {
-    fn of(reply: &Reply) -> Option<Words> {
+    fn of(reply: &Reply, schema: Option<&Value>) -> Option<Words> {
         let fill = if reply.endless { None } else { Some(reply.fill.unwrap_or(0)) };
         let there = reply.say.is_some() || reply.fill.is_some() || reply.endless;
-        there.then(|| Words { say: reply.say.clone().unwrap_or_default(), fill })
+        let fitting = reply
+            .fits
+            .as_ref()
+            .zip(schema)
+            .map(|(fits, schema)| fits.replace("{}", &instance::instance(schema)));
+        there.then(|| Words { say: fitting.or_else(|| reply.say.clone()).unwrap_or_default(), fill })
     }
 }
 

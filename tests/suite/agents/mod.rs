@@ -3,6 +3,7 @@
 //! the requests that the mock got.
 
 mod again;
+mod any_model;
 mod circles;
 mod crowded;
 mod deaths;

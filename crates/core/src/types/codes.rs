@@ -107,7 +107,7 @@ codes! {
     ListenerThrottled "listener.throttled" false "so many messages of this listener are refused that some are only counted"
         try "the program's output: it repeats the same mistake";
     UnknownOutcome "model.unknown-outcome" false "a model call was begun, and its result is unknown; it may have been paid"
-        try "`systole approve ID` tries once more, `systole reject ID` closes the call";
+        try "`on_unknown: retry` asks again; with `ask`, `systole approve ID` tries once more and `systole reject ID` closes the call";
     TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up"
         try "a higher `budgets.tokens`, or less work in one message";
     MoneyBudget "budget.money" false "what models may cost for this request is used up"

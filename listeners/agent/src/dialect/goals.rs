@@ -18,7 +18,7 @@ use crate::show::slip;
 /// Recognises an answer that is only the word that ends its loop. It means the same in every dialect, inside or
 /// outside of its tags.
 pub(super) fn converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
-    let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.text()))?;
+    let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.answer()))?;
     let ending = heard.calls().next().is_none().then(|| goal.output(CONVERGED, true))?;
     Some(Taken { ending, ..Taken::default() })
 }

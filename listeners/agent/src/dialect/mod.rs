@@ -38,6 +38,8 @@ pub(crate) struct Taken {
     pub(crate) is_note: bool,
     /// The faults.
     pub(crate) reasons: Vec<AgentFailure>,
+    /// The words of an answer that is unusable and did not try to act, without the thoughts at the beginning.
+    pub(crate) unused: Option<String>,
     /// The fixes, each with its slug. They are recorded and reported.
     pub(crate) repairs: Vec<Repair>,
     /// Native calls that were plans.
@@ -169,6 +171,9 @@ pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
                 "Your final has {bytes} bytes as a message, and {most} is the most. Write a shorter one."
             ),
         );
+    }
+    if !taken.is_usable() && heard.calls().next().is_none() {
+        taken.unused = Some(heard.answer().trim().to_owned()).filter(|words| !words.is_empty());
     }
     if allowed.only_final && taken.ending.is_none() {
         taken.clear_acts();

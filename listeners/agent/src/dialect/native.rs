@@ -23,11 +23,11 @@ const MOST: usize = 64;
 
 pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
-    let text = heard.text();
     if heard.calls().next().is_none() {
-        final_of(agent, contracts, heard, &text, &mut taken);
+        final_of(agent, contracts, heard, &heard.answer(), &mut taken);
         return taken;
     }
+    let text = heard.text();
     if !text.trim().is_empty() {
         taken.thoughts.push(text.trim().to_owned());
     }

@@ -23,6 +23,9 @@ use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
 /// The most actions in one answer.
 const MOST: usize = 64;
 
+/// What many models write in place of `<thinking>`, unless it is the name of an action or a final.
+const THINK: &str = "think";
+
 pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
     let text = heard.text();
     let events = events(names(agent, contracts), contracts, heard.stop, &text);
@@ -106,6 +109,9 @@ fn names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
     let mut names = KnownNames::new().with(own(agent));
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
+    }
+    if !contracts.has(THINK) {
+        names = names.with(KnownElement::new(ElementRole::Thinking, "", THINK));
     }
     let report = KnownElement::new(ElementRole::Primitive, namespaces::CORE, "final-report");
     names = names.with(report.with_texts(Some(TextElements::text())));

@@ -108,6 +108,8 @@ pub(crate) struct Conversation {
     pub(crate) last_failure: Option<String>,
     /// The model's last thought.
     pub(crate) last_thought: Option<String>,
+    /// The words of the last answer, if it was unusable.
+    pub(crate) last_unused: Option<String>,
     /// The model's last answer, to detect repetition.
     pub(crate) last_said: Option<String>,
     /// How often in a row it was repeated.
@@ -139,6 +141,7 @@ impl Conversation {
             unusable: 0,
             last_failure: None,
             last_thought: None,
+            last_unused: None,
             last_said: None,
             repeated: 0,
             told_to_think: false,
@@ -178,7 +181,8 @@ impl Conversation {
             // A call begins.
             Happened::Request { payload, .. } => {
                 self.terms = every.of_call(payload);
-                (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+                (self.unusable, self.repeated) = (0, 0);
+                (self.last_said, self.last_unused) = (None, None);
                 self.tasks_given = 0;
                 self.said.clear();
             }
@@ -223,6 +227,9 @@ impl Conversation {
         // An agent that only thinks uses its turns for that.
         self.repeated = if is_same && !taken.is_note { self.repeated + 1 } else { 0 };
         self.last_said = Some(said);
+        // Words that could not be used stay the last ones if an empty answer follows.
+        let before = self.last_unused.take();
+        self.last_unused = taken.unused.or(before).filter(|_| self.unusable > 0);
         self.told_to_think |= taken.reasons.iter().any(|reason| reason.failure.slug == "thinking-missing");
         if let Some(thought) = taken.thoughts.last().filter(|thought| !thought.trim().is_empty()) {
             self.last_thought = Some(thought.trim().to_owned());

@@ -159,7 +159,8 @@ async fn f2_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may
         (Dialect::Native, goal(None, "x"), false),
         (Dialect::Native, goal(Some("plan"), "x"), false),
         (Dialect::XmlFinal, goal(Some("review"), "x"), false),
-        (Dialect::Plain, goal(Some("review"), "x"), false),
+        (Dialect::Plain, goal(Some("review"), "x"), true),
+        (Dialect::Plain, pass(2, Some("review")), false),
     ] {
         let body = body_of(alone(dialect), Some(asked)).await;
         let schema = field(Provider::OpenAi, &body).map(|schema| schema["title"].clone());

@@ -39,6 +39,30 @@ fn a_stream_with_usage_is_written_event_by_event() {
 }
 
 #[test]
+fn a_reply_fits_the_json_schema_of_its_request() {
+    let mock = mock("- {say: I like it., fits: '<think>x</think>{}', times: 2}");
+    let schema = r##"{"type": "object", "$defs": {"line": {"type": "string", "minLength": 3}},
+        "required": ["score", "item", "is_done", "mood", "any"], "properties": {
+        "score": {"type": "integer", "minimum": 0, "maximum": 10}, "note": {"type": "string"},
+        "item": {"type": "array", "minItems": 2, "items": {"$ref": "#/$defs/line"}},
+        "is_done": {"type": "boolean"}, "mood": {"enum": ["good", "bad"]}, "any": {"anyOf": [{"type": "string"}]}}}"##;
+    let format = format!(
+        r#","response_format":{{"type":"json_schema","json_schema":{{"name":"final","schema":{schema}}}}}"#
+    );
+    for (more, wanted) in [
+        (
+            &*format,
+            r#"<think>x</think>{"any":"x","is_done":false,"item":["xxx","xxx"],"mood":"good","score":10}"#,
+        ),
+        ("", "I like it."),
+    ] {
+        let heard: serde_json::Value =
+            serde_json::from_str(&openai(&mock, &asks("hi", more)).text()).unwrap();
+        assert_eq!(heard["choices"][0]["message"]["content"], wanted);
+    }
+}
+
+#[test]
 fn without_asking_for_it_no_event_has_usage() {
     let mock = mock("- {say: a}");
     let heard = openai(&mock, &asks("hi", r#","stream":true"#));
