@@ -29,10 +29,10 @@ pub(super) const FIRST: &Example = &Example {
     next: "systole ask \"Who is there?\"",
 };
 
-/// An agent with a tool. Its model is rehearsed, unless `init` finds the key of a real one.
+/// An agent with a tool.
 pub(super) const AGENT: &Example = &Example {
     name: "agent",
-    about: "an agent with a tool in Python; with your API key, or rehearsed without one",
+    about: "an agent with a tool in Python",
     is_to_build_on: true,
     files: &[
         ("organism.yaml", include_str!("../../config/agent/organism.yaml")),
@@ -65,10 +65,10 @@ const BEAT: &Example = &Example {
     next: "systole send --file order.xml",
 };
 
-/// A team: agents with rehearsed models, a search and a board.
+/// A team: three agents, a search and a board.
 pub(super) const TEAM: &Example = &Example {
     name: "team",
-    about: "three agents, a search and a board, with rehearsed models: a plan, a refusal that is read, a thread",
+    about: "three agents, a search and a board: a plan, a refusal that is read, a thread",
     is_to_build_on: false,
     files: &[
         ("organism.yaml", include_str!("../../config/team/organism.yaml")),
@@ -100,7 +100,7 @@ pub(super) const EXAMPLES: &[&Example] = &[
     BEAT,
     &Example {
         name: "coder",
-        about: "an agent that fixes a failing test, and asks before it runs a command; with a rehearsed model",
+        about: "an agent that fixes a failing test, and asks before it runs a command",
         is_to_build_on: true,
         files: &[
             ("organism.yaml", include_str!("../../config/coder/organism.yaml")),
@@ -113,7 +113,7 @@ pub(super) const EXAMPLES: &[&Example] = &[
     },
 ];
 
-/// The workflows of `init --workflow`: goals for agents with rehearsed models.
+/// The workflows of `init --workflow`: goals for agents.
 pub(super) const WORKFLOWS: &[&Example] = &[
     &Example {
         name: "decision",

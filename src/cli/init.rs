@@ -2,6 +2,7 @@
 //! nothing: if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines
 //! added.
 
+mod ollama;
 pub(super) mod provider;
 
 use std::fs::{self, OpenOptions};
@@ -9,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use serde_json::json;
 use systole_kit::writer::visible;
 
@@ -20,6 +21,7 @@ use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
 use crate::config::ORGANISM_JSON_SCHEMA;
+use ollama::LocalOllama;
 use provider::Choice;
 use systole_agent::spec::Provider;
 use systole_core::types::ids::Name;
@@ -27,33 +29,38 @@ use systole_core::types::ids::Name;
 /// Write an organism that runs and answers.
 ///
 /// Into a new folder NAME, or into the current one. It overwrites nothing. Without a template it is
-/// one shell script that answers; --list shows the others.
+/// one shell script that answers; --list shows the others. Agents use the model of an API key in the
+/// environment, or of a local Ollama; without either, a script answers in place of a model.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole init my-organism
   systole init my-agent --agent
+  systole init choice --workflow decision --provider ollama
   systole init --list")]
 pub(super) struct Init {
     /// The folder, and the organism's name; without it the current folder
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,
-    /// An agent with a tool; uses an API key of the environment, if any
+    /// An agent with a tool
     #[arg(long, group = "template")]
     agent: bool,
-    /// Three agents, a search and a board, with rehearsed models
+    /// Three agents, a search and a board
     #[arg(long, group = "template")]
     team: bool,
-    /// A workflow to build on, with rehearsed models
+    /// A workflow to build on
     #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(WORKFLOWS.iter().map(|e| e.name)))]
     workflow: Option<String>,
     /// An example to read and try
     #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(EXAMPLES.iter().map(|e| e.name)))]
     example: Option<String>,
-    /// Whose model the agent has, whatever keys are set
-    #[arg(long, requires = "agent", conflicts_with_all = ["team", "workflow", "example"], value_parser = PossibleValuesParser::new(provider::words()))]
+    /// Whose model the agents have, instead of the first key that is set
+    #[arg(long, value_parser = PossibleValuesParser::new(provider::words()))]
     provider: Option<String>,
+    /// The model's name at its provider, instead of a fast and cheap one
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    model: Option<String>,
     /// List the templates and examples, and write nothing
-    #[arg(long, conflicts_with_all = ["name", "template", "provider"])]
+    #[arg(long, conflicts_with_all = ["name", "template", "provider", "model"])]
     list: bool,
     /// Print data as JSON
     #[arg(long)]
@@ -79,13 +86,37 @@ impl Init {
         }
     }
 
+    /// The model of its agents. `None` if it has no agents; then nothing may be asked for.
+    fn model(&self, screen: Screen, example: &Example) -> Result<Option<Choice>, CommandExit> {
+        if !example.files.iter().any(|(_, text)| text.contains(REHEARSED)) {
+            let options = [("--provider", self.provider.is_some()), ("--model", self.model.is_some())];
+            let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) else {
+                return Ok(None);
+            };
+            let words = format!("{option}: {} has no agent, so it needs no model", example.name);
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: --agent, or another template with agents; systole init --list shows them");
+            return Err(exit);
+        }
+        let wanted = self.provider.as_deref().and_then(Provider::named);
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let local = || LocalOllama::find(&std::env::var(ollama::HOST).unwrap_or_default());
+        let chosen = provider::choose(wanted, is_set, local);
+        let Some(model) = &self.model else { return Ok(Some(chosen)) };
+        let named = chosen.with_model(model).ok_or_else(|| {
+            let words = format!("--model: it is not known whose model {model} is");
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say(format!("  try: {} beside it", provider::hosted().join(" or ")));
+            exit
+        });
+        named.map(Some)
+    }
+
     fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let example = self.example();
         let folder = self.name.clone().unwrap_or_default();
         printable(screen, &folder)?;
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let wanted = self.provider.as_deref().and_then(Provider::named);
-        let model = self.agent.then(|| provider::choose(wanted, is_set));
+        let model = self.model(screen, example)?;
         let files = files(example, name(&folder).as_deref(), model.as_ref());
         fresh::write(screen, &folder, &files)?;
         let is_added = keep_from_git(screen, &folder)?;
@@ -106,22 +137,30 @@ impl Init {
         }
         screen.say(format!("{}: {}", example.name, example.about));
         if let Some(model) = &model {
-            model.told("systole init NAME --agent").iter().for_each(|line| screen.say(line));
+            let again = format!("systole init NAME{}", option(example));
+            model.told(&again).iter().for_each(|line| screen.say(line));
         }
         screen.say(format!("next: {next}"));
         Ok(CommandExit::Done)
     }
 }
 
+/// The option that chooses an example, after a blank. The first one needs none.
+fn option(example: &Example) -> String {
+    let name = example.name;
+    let is_in = |list: &[&Example]| list.iter().any(|one| one.name == name);
+    match name {
+        name if name == FIRST.name => String::new(),
+        name if is_in(WORKFLOWS) => format!(" --workflow {name}"),
+        name if is_in(EXAMPLES) => format!(" --example {name}"),
+        name => format!(" --{name}"),
+    }
+}
+
 /// Prints the templates and examples, each with the command that writes it.
 fn list(screen: Screen) -> CommandExit {
-    let is_first = |one: &Example| one.name == FIRST.name;
-    let option = |one: &Example| if is_first(one) { String::new() } else { format!(" --{}", one.name) };
-    let templates = TEMPLATES.iter().map(|one| (one, option(one)));
-    let examples = EXAMPLES.iter().map(|one| (one, format!(" --example {}", one.name)));
-    let workflows = WORKFLOWS.iter().map(|one| (one, format!(" --workflow {}", one.name)));
-    for (example, option) in templates.chain(workflows).chain(examples) {
-        let command = format!("systole init NAME{option}");
+    for example in TEMPLATES.iter().chain(WORKFLOWS).chain(EXAMPLES) {
+        let command = format!("systole init NAME{}", option(example));
         if screen.json {
             screen.value(&json!({"example": example.name, "about": example.about, "command": command}));
         } else {
@@ -198,5 +237,5 @@ fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<F
 
 /// The first line of an organism file, which tells editors its keys.
 const FOR_EDITORS: &str = "# yaml-language-server: $schema=organism.schema.json\n";
-/// The agent's model as written in the template.
+/// The model of agents as written in a template.
 const REHEARSED: &str = "{provider: script, file: replies.yaml}";

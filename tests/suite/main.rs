@@ -171,6 +171,7 @@ mod stage;
 mod stalled;
 mod start;
 mod steered;
+mod stranger;
 mod tail;
 mod terminal;
 mod terminals;

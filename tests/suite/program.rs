@@ -43,12 +43,21 @@ impl Ran {
     }
 }
 
+/// No key and no Ollama, whatever this machine has: nothing listens at port 1.
+pub(crate) const NO_MODEL: [(&str, &str); 5] = [
+    ("ANTHROPIC_API_KEY", ""),
+    ("OPENAI_API_KEY", ""),
+    ("GEMINI_API_KEY", ""),
+    ("GOOGLE_API_KEY", ""),
+    ("OLLAMA_HOST", "127.0.0.1:1"),
+];
+
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     // Tests that nohup starts ignore SIGHUP, and a program would inherit that.
     let mut command = Command::new("/usr/bin/env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_systole")]);
     // As on a terminal of 80 columns in UTC, on any machine.
-    command.args(arguments).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", "80")]);
+    command.args(arguments).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", "80")]).envs(NO_MODEL);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::program::NO_MODEL;
+
 /// A command and its output.
 #[derive(Debug)]
 pub(crate) struct Step {
@@ -46,7 +48,11 @@ impl Shell {
         let path = format!("{program}:{}", std::env::var("PATH").unwrap());
         // Pages show the output of a terminal of 80 columns in UTC.
         let variables = [("PATH", path.as_str()), ("TZ", "UTC"), ("COLUMNS", "80")];
-        Shell { home, variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec() }
+        let variables = variables.into_iter().chain(NO_MODEL);
+        Shell {
+            home,
+            variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        }
     }
 
     /// The same shell with one more variable, or with one more folder at the beginning of `PATH`.

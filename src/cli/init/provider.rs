@@ -1,7 +1,10 @@
-//! The model for the agent of `init --agent`: the one whose key is in the environment, the requested one, or a
-//! rehearsal. It checks whether a variable is set, and neither keeps nor prints its content.
+//! The model of a template: the requested one, the one whose key is in the environment, one of an Ollama that answers,
+//! or a rehearsal. It checks whether a variable is set, and neither keeps nor prints its content.
 
+use serde_json::json;
 use systole_agent::spec::Provider;
+
+use super::ollama::LocalOllama;
 
 /// The providers in the order of the search for a key.
 fn ranked() -> Vec<Provider> {
@@ -15,6 +18,12 @@ pub(super) fn words() -> Vec<&'static str> {
     ranked().into_iter().map(Provider::word).collect()
 }
 
+/// The options that name a provider with models.
+pub(super) fn hosted() -> Vec<String> {
+    let with_models = ranked().into_iter().filter(|one| one.row().is_some());
+    with_models.map(|one| format!("--provider {}", one.word())).collect()
+}
+
 /// The variables that may hold a provider's key. The first is the usual one.
 fn key_variables(provider: Provider) -> &'static [&'static str] {
     provider.row().map(|row| row.key_variables).unwrap_or_default()
@@ -24,48 +33,70 @@ fn key_variables(provider: Provider) -> &'static [&'static str] {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::cli) struct Choice {
     pub(in crate::cli) provider: Provider,
+    /// Its name at its provider. Empty for a script.
+    model: String,
     /// The variable that holds its key, and whether it is set.
     key: Option<(&'static str, bool)>,
+    /// The Ollama that answers, if it was looked for.
+    local: Option<LocalOllama>,
     /// Keys of other providers that are set.
     others: Vec<Provider>,
 }
 
-/// Chooses a model. `is_set` reports whether a variable has a value.
-pub(in crate::cli) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) -> Choice {
+/// Chooses a model. `is_set` reports whether a variable has a value, and `local` looks for an Ollama.
+pub(in crate::cli) fn choose(
+    wanted: Option<Provider>,
+    is_set: impl Fn(&str) -> bool,
+    local: impl FnOnce() -> Option<LocalOllama>,
+) -> Choice {
     let key_of = |provider: Provider| key_variables(provider).iter().copied().find(|name| is_set(name));
     let mut found = ranked();
     found.retain(|one| key_of(*one).is_some());
-    let provider = wanted.or(found.first().copied()).unwrap_or(Provider::Script);
+    let hosted = wanted.or(found.first().copied());
+    let local = if hosted.is_none_or(|one| one == Provider::Ollama) { local() } else { None };
+    let is_usable = local.as_ref().is_some_and(|local| !local.models.is_empty());
+    let provider = hosted.unwrap_or(if is_usable { Provider::Ollama } else { Provider::Script });
+    let usual = provider.row().map(|row| row.cheap_model).unwrap_or_default();
+    let model = local.as_ref().and_then(|local| local.best(usual)).unwrap_or_else(|| usual.to_owned());
     found.retain(|one| *one != provider);
-    let usual = key_variables(provider).first().copied();
-    let key = key_of(provider).map(|name| (name, true)).or(usual.map(|name| (name, false)));
-    Choice { provider, key, others: if wanted.is_none() { found } else { Vec::new() } }
+    let variable = key_variables(provider).first().copied();
+    let key = key_of(provider).map(|name| (name, true)).or(variable.map(|name| (name, false)));
+    let others = if wanted.is_none() { found } else { Vec::new() };
+    Choice { provider, model, key, local, others }
 }
 
 impl Choice {
-    /// The model's name at its provider. Empty for a script.
-    fn model(&self) -> &'static str {
-        self.provider.row().map(|row| row.cheap_model).unwrap_or_default()
+    /// The same provider with another model. `None` for a script, which has no models.
+    pub(super) fn with_model(self, model: &str) -> Option<Choice> {
+        (self.provider != Provider::Script).then(|| Choice { model: model.to_owned(), ..self })
     }
 
     /// The model as written in the organism file.
     pub(in crate::cli) fn in_file(&self) -> String {
-        let (name, model) = (self.provider.word(), self.model());
+        let (name, model) = (self.provider.word(), in_yaml(&self.model));
+        let url = self.local.as_ref().and_then(|local| local.url.as_ref());
         match (self.provider, self.key) {
             (Provider::Script, _) => format!("{{provider: {name}, file: replies.yaml}}"),
-            (_, None) => format!("{{provider: {name}, model: {model}}}"),
             (_, Some((key, _))) => format!("{{provider: {name}, model: {model}, key_env: {key}}}"),
+            (_, None) => {
+                let url = url.map(|url| format!(", url: {}", in_yaml(url))).unwrap_or_default();
+                format!("{{provider: {name}, model: {model}{url}}}")
+            }
         }
     }
 
     /// The model, and what is missing.
     pub(in crate::cli) fn in_one_line(&self) -> String {
-        let (name, model) = (self.provider.word(), self.model());
+        let (name, model) = (self.provider.word(), &self.model);
         match (self.provider, self.key) {
-            (Provider::Script, _) => {
-                "model: rehearsed, with the answers in replies.yaml; no API key is set".to_owned()
+            (Provider::Script, _) => "model: rehearsed, with the answers in replies.yaml".to_owned(),
+            (_, None) => {
+                let url = self.local.as_ref().and_then(|local| local.url.as_deref());
+                let at = url.map_or_else(|| "on this machine".to_owned(), |url| format!("at {url}"));
+                let is_there = self.local.as_ref().is_some_and(|local| local.has(model));
+                let first = if is_there { String::new() } else { format!("; first: ollama pull {model}") };
+                format!("model: {model} from {name} {at}{first}")
             }
-            (_, None) => format!("model: {model} from {name} on this machine; first: ollama pull {model}"),
             (_, Some((key, true))) => format!("model: {model} from {name}, with the key in {key}"),
             (_, Some((key, false))) => {
                 format!("model: {model} from {name}; first set {key}, which is not set")
@@ -97,9 +128,25 @@ impl Choice {
     }
 }
 
+/// A text as a value in braces: with quotes unless it is a plain word.
+fn in_yaml(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
+    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.contains(['-', '.']);
+    if is_word && text.chars().all(is_plain) { text.to_owned() } else { json!(text).to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chosen(wanted: Option<Provider>, set: &[&str]) -> Choice {
+        choose(wanted, |name| set.contains(&name), || None)
+    }
+
+    fn ollama(url: Option<&str>, models: &[&str]) -> Option<LocalOllama> {
+        let models = models.iter().map(|one| (*one).to_owned()).collect();
+        Some(LocalOllama { url: url.map(str::to_owned), models })
+    }
 
     #[test]
     fn the_first_key_that_is_set_chooses_and_its_value_is_never_asked_for() {
@@ -121,22 +168,45 @@ mod tests {
                 "{provider: gemini, model: gemini-flash-latest, key_env: GOOGLE_API_KEY}",
             ),
         ] {
-            let choice = choose(None, |name| set.contains(&name));
+            let choice = chosen(None, set);
             assert_eq!((choice.provider, choice.in_file().as_str()), (provider, in_file));
         }
     }
 
     #[test]
     fn what_was_asked_for_is_chosen_with_or_without_a_key() {
-        let choice = choose(Some(Provider::Gemini), |name| name == "OPENAI_API_KEY");
+        let choice = chosen(Some(Provider::Gemini), &["OPENAI_API_KEY"]);
         assert_eq!(
             choice.in_file(),
             "{provider: gemini, model: gemini-flash-latest, key_env: GEMINI_API_KEY}"
         );
         assert!(choice.told("x")[0].ends_with("first set GEMINI_API_KEY, which is not set"));
-        let local = choose(Some(Provider::Ollama), |_| true);
+        let local = chosen(Some(Provider::Ollama), &["OPENAI_API_KEY"]);
         assert_eq!(local.in_file(), "{provider: ollama, model: llama3.2}");
-        let two = choose(None, |name| name != "ANTHROPIC_API_KEY").told("x").concat();
+        assert!(local.in_one_line().ends_with("first: ollama pull llama3.2"), "{local:?}");
+        let two = chosen(None, &["GEMINI_API_KEY", "OPENAI_API_KEY"]).told("x").concat();
         assert!(two.contains("with the key in OPENAI_API_KEY") && two.contains("--provider gemini"), "{two}");
+        let named = chosen(None, &["OPENAI_API_KEY"]).with_model("gpt: \"x\", y").unwrap();
+        assert_eq!(named.in_file(), r#"{provider: openai, model: "gpt: \"x\", y", key_env: OPENAI_API_KEY}"#);
+        assert_eq!(chosen(None, &[]).with_model("gpt-5-mini"), None);
+    }
+
+    #[test]
+    fn an_ollama_that_answers_is_taken_only_without_a_key() {
+        let local = |local: Option<LocalOllama>| choose(None, |_| false, || local);
+        let usual = local(ollama(None, &["qwen3:4b", "llama3.2:latest"]));
+        assert_eq!(usual.in_file(), "{provider: ollama, model: llama3.2}");
+        assert_eq!(usual.in_one_line(), "model: llama3.2 from ollama on this machine");
+        let first = local(ollama(Some("http://10.0.0.7:11434"), &["qwen3:4b", "other"]));
+        assert_eq!(
+            first.in_file(),
+            "{provider: ollama, model: \"qwen3:4b\", url: \"http://10.0.0.7:11434\"}"
+        );
+        assert_eq!(first.in_one_line(), "model: qwen3:4b from ollama at http://10.0.0.7:11434");
+        let named = first.with_model("gemma-3").unwrap();
+        assert!(named.in_one_line().ends_with("; first: ollama pull gemma-3"), "{named:?}");
+        assert_eq!(local(ollama(None, &[])).provider, Provider::Script);
+        let keyed = choose(None, |_| true, || panic!("it is not looked for"));
+        assert_eq!(keyed.provider, Provider::Anthropic);
     }
 }

@@ -104,9 +104,9 @@ impl From {
 /// The model whose key is in the environment, otherwise one that needs a key.
 fn model() -> Choice {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let found = provider::choose(None, is_set);
+    let found = provider::choose(None, is_set, || None);
     match found.provider {
-        Provider::Script => provider::choose(Some(Provider::Anthropic), is_set),
+        Provider::Script => provider::choose(Some(Provider::Anthropic), is_set, || None),
         _ => found,
     }
 }

@@ -57,7 +57,8 @@ fn e13_a_wrong_key_is_reported_with_the_status_and_never_printed() {
             continue;
         }
         assert_eq!(ran.code, Some(1), "{form}: {ran:?}");
-        for wanted in ["model.invalid-request", "401"] {
+        // The variable, and the provider's own words.
+        for wanted in ["model.invalid-request", "401", "MODEL_KEY"] {
             assert!(ran.stderr.contains(wanted) && house.told().contains(wanted), "{wanted}: {ran:?}");
         }
         assert_eq!(house.mock.count().scripted, 0, "{ran:?}");

@@ -61,6 +61,7 @@ struct Written {
     say: Option<String>,
     #[serde(rename = "if")]
     only_if: Option<Wanted>,
+    asked: Option<Wanted>,
     times: Option<Times>,
     #[serde(default)]
     need: Vec<String>,
@@ -84,12 +85,22 @@ enum Called {
 
 /// The texts that must be there.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "`if` is a text, or a list of texts that must all be there")]
+#[serde(untagged, expecting = "it is a text, or a list of texts that must all be there")]
 enum Wanted {
     One(String),
     All(Vec<String>),
     /// A text of digits without quotes.
     Number(i64),
+}
+
+impl Wanted {
+    fn texts(self) -> Vec<String> {
+        match self {
+            Wanted::One(text) => vec![text],
+            Wanted::All(texts) => texts,
+            Wanted::Number(number) => vec![number.to_string()],
+        }
+    }
 }
 
 /// How often a call can use an answer.
@@ -122,6 +133,9 @@ struct Failing {
     retry_after: Option<String>,
 }
 
+/// `times: always`.
+const ANY_NUMBER: usize = usize::MAX;
+
 #[derive(Debug)]
 struct Reply {
     /// Where it begins: line and column.
@@ -131,6 +145,8 @@ struct Reply {
     parts: Vec<MessagePart>,
     /// All of these must be in what the model is shown.
     only_if: Vec<String>,
+    /// All of these must be in the message that began the call.
+    asked: Vec<String>,
     times: usize,
     need: Vec<Regex>,
     chunk: usize,
@@ -139,6 +155,19 @@ struct Reply {
     cut: bool,
     usage: Option<Used>,
     error: Option<(u16, Option<u64>)>,
+}
+
+impl Reply {
+    /// Whether it is passed over at times.
+    fn has_condition(&self) -> bool {
+        !self.only_if.is_empty() || !self.asked.is_empty()
+    }
+
+    /// Whether it fits what the model was shown since it last spoke, and the message that began the call.
+    fn fits(&self, shown: &str, asked: &str) -> bool {
+        let has = |texts: &[String], whole: &str| texts.iter().all(|text| whole.contains(text.as_str()));
+        has(&self.only_if, shown) && has(&self.asked, asked)
+    }
 }
 
 impl Script {
@@ -168,14 +197,16 @@ impl Script {
         Ok(Self { agents, missed: Mutex::default() })
     }
 
-    /// The answers that no call has used yet.
+    /// The answers that no call has used yet. An answer with `times: always` may be given any number of times, also
+    /// never.
     #[must_use]
     pub fn unused(&self) -> Vec<UnusedAnswer> {
         let each = self
             .agents
             .iter()
             .flat_map(|(agent, list)| (1..).zip(list).map(move |(number, reply)| (agent, number, reply)));
-        let unused = each.filter(|(_, _, reply)| reply.given.load(Ordering::Relaxed) == 0);
+        let is_unused = |reply: &Reply| reply.times != ANY_NUMBER && reply.given.load(Ordering::Relaxed) == 0;
+        let unused = each.filter(|(_, _, reply)| is_unused(reply));
         unused
             .map(|(agent, number, reply)| UnusedAnswer { agent: agent.clone(), number, place: reply.place })
             .collect()
@@ -243,16 +274,12 @@ impl Written {
             place,
             given: AtomicUsize::new(0),
             parts,
-            only_if: match self.only_if {
-                None => Vec::new(),
-                Some(Wanted::One(text)) => vec![text],
-                Some(Wanted::All(texts)) => texts,
-                Some(Wanted::Number(number)) => vec![number.to_string()],
-            },
+            only_if: self.only_if.map(Wanted::texts).unwrap_or_default(),
+            asked: self.asked.map(Wanted::texts).unwrap_or_default(),
             times: match self.times {
                 None => 1,
                 Some(Times::Count(count)) => count.get(),
-                Some(Times::Always(Always::Always)) => usize::MAX,
+                Some(Times::Always(Always::Always)) => ANY_NUMBER,
             },
             need: need.collect::<Result<_, _>>()?,
             chunk: self.chunk.unwrap_or(usize::MAX).max(1),
@@ -329,14 +356,19 @@ impl ScriptedModel {
     }
 
     /// The first answer that the call has not used and whose condition holds.
-    fn reply(&self, shown: &str, course: &CallHistory) -> Result<(usize, &Reply), Box<ModelFault>> {
+    fn reply(
+        &self,
+        shown: &str,
+        asked: &str,
+        course: &CallHistory,
+    ) -> Result<(usize, &Reply), Box<ModelFault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
             return Err(self.missing("the script has no answers for it"));
         };
         // A single step, so a poisoned count is still correct.
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let used = calls.of(list, course);
-        if let Some(at) = used.next(list, shown) {
+        if let Some(at) = used.next(list, shown, asked) {
             used.take(at);
             let reply = list.get(at).ok_or_else(|| self.missing("its list has changed"))?;
             reply.given.fetch_add(1, Ordering::Relaxed);
@@ -347,7 +379,7 @@ impl ScriptedModel {
         let words = match waiting {
             0 => format!("the script has {all} answers for it, and this call has used them all"),
             _ => format!(
-                "the script has {all} answers for it; this call has used {}, and no `if` of the others holds",
+                "the script has {all} answers for it; this call has used {}, and no `if` or `asked` of the others holds",
                 all - waiting
             ),
         };
@@ -387,7 +419,8 @@ impl ScriptedModel {
         // The last message is the header of the turn. The results of the previous turn come before it.
         let since = request.messages.rsplit(|message| message.role == MessageAuthor::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
-        let (number, reply) = script.reply(&shown, &request.course)?;
+        let asked = request.messages.first().map(words_of).unwrap_or_default();
+        let (number, reply) = script.reply(&shown, &asked, &request.course)?;
         let whole = format!(
             "{}\n{}",
             request.system,

@@ -69,7 +69,8 @@ impl Used {
         let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
             return false;
         };
-        for (times, reply) in self.times.iter_mut().zip(list).take(at).filter(|(_, r)| r.only_if.is_empty()) {
+        let passed = self.times.iter_mut().zip(list).take(at);
+        for (times, reply) in passed.filter(|(_, reply)| !reply.has_condition()) {
             *times = reply.times;
         }
         self.take(at);
@@ -78,7 +79,7 @@ impl Used {
 
     /// Counts the next answer without a condition, if it is of that kind.
     fn first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
-        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.only_if.is_empty();
+        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && !reply.has_condition();
         if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
             self.take(at);
         }
@@ -88,10 +89,10 @@ impl Used {
         self.times.get(at).is_some_and(|times| *times < reply.times)
     }
 
-    /// The first remaining answer whose condition holds.
-    pub(super) fn next(&self, list: &[Reply], shown: &str) -> Option<usize> {
-        let holds = |reply: &Reply| reply.only_if.iter().all(|text| shown.contains(text.as_str()));
-        list.iter().enumerate().find(|(at, reply)| self.is_left(*at, reply) && holds(reply)).map(|(at, _)| at)
+    /// The first remaining answer whose conditions hold.
+    pub(super) fn next(&self, list: &[Reply], shown: &str, asked: &str) -> Option<usize> {
+        let is_next = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.fits(shown, asked);
+        list.iter().enumerate().find(is_next).map(|(at, _)| at)
     }
 
     pub(super) fn take(&mut self, at: usize) {
@@ -147,7 +148,7 @@ mod tests {
     }
 
     fn next(list: &[Reply], course: &CallHistory, shown: &str) -> Option<usize> {
-        Calls::default().of(list, course).next(list, shown)
+        Calls::default().of(list, course).next(list, shown, "")
     }
 
     #[test]
@@ -182,6 +183,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_may_depend_on_the_message_that_began_the_call() {
+        let list = list(
+            "  - {asked: [rain, wind], say: stay}\n  - {asked: rain, if: home, say: dry}\n  - say: walk\n",
+        );
+        for (asked, shown, wanted) in
+            [("wind and rain", "", 0), ("rain", "", 2), ("rain", "home", 1), ("", "rain", 2)]
+        {
+            let next = Calls::default().of(&list, &said(&[])).next(&list, shown, asked);
+            assert_eq!(next, Some(wanted), "{asked}, {shown}");
+        }
+        // Passing it over leaves it for later.
+        assert_eq!(Calls::default().of(&list, &said(&["walk"])).next(&list, "home", "rain"), Some(1));
+    }
+
+    #[test]
     fn calls_do_not_use_up_one_anothers_answers_and_failures_count_within_a_turn() {
         let list = list("  - error: {status: 429}\n  - say: one\n");
         let mut calls = Calls::default();
@@ -189,12 +205,12 @@ mod tests {
         for call in ["1/1.0", "1/1.1"] {
             for wanted in [0, 1] {
                 let used = calls.of(&list, &course(call));
-                assert_eq!(used.next(&list, ""), Some(wanted), "{call}");
+                assert_eq!(used.next(&list, "", ""), Some(wanted), "{call}");
                 used.take(wanted);
             }
         }
         let again = CallHistory { failed: 1, delivery: "d2".to_owned(), ..course("1/1.0") };
-        assert_eq!(calls.of(&list, &again).next(&list, ""), Some(1));
+        assert_eq!(calls.of(&list, &again).next(&list, "", ""), Some(1));
     }
 
     #[test]
