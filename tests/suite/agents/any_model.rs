@@ -144,7 +144,7 @@ impl Template {
         );
         let mut text = text.replace("{provider: script, file: replies.yaml}", &model);
         if !text.contains("dialect:") {
-            // As `init` writes it for a real model.
+            // A dialect that any model can answer in.
             let lines = text.split_inclusive('\n').flat_map(|line| {
                 let dialect = line.starts_with("    model: ").then_some("    dialect: native\n");
                 std::iter::once(line).chain(dialect)
