@@ -2,6 +2,7 @@
 //! nothing: if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines
 //! added.
 
+mod dialect;
 mod ollama;
 pub(super) mod provider;
 
@@ -227,6 +228,9 @@ fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<F
         }
         if let Some(model) = model {
             text = text.replacen(REHEARSED, &model.in_file(), 1);
+            if model.provider != Provider::Script {
+                text = dialect::written(&text);
+            }
         }
         Fresh::new(path, text)
     };

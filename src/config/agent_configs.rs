@@ -292,6 +292,7 @@ impl Found<'_> {
             name: own.name.to_string(),
             model: agent_config.model.as_ref()?.value.clone(),
             dialect: agent_config.dialect,
+            is_rehearsed: self.is_rehearsed(),
             thinking: agent_config.thinking,
             actions: agent_config.actions,
             stop_early: agent_config.stop_early,
@@ -311,6 +312,13 @@ impl Found<'_> {
             task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
             schemas: self.schemas.clone(),
         })
+    }
+
+    /// Whether a script answers in place of its model.
+    fn is_rehearsed(&self) -> bool {
+        let named = self.agent_config.model.as_ref();
+        let model = self.declared.models.iter().find(|one| named.is_some_and(|it| it.value == one.key.value));
+        model.is_some_and(|one| one.model.provider == Provider::Script)
     }
 
     /// The elements that go to several peers at once. One that also went to an agent for tasks must name its peer: only

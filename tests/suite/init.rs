@@ -162,11 +162,13 @@ fn an_agent_takes_the_key_of_the_environment_and_keeps_nothing_of_it() {
         assert!(said.contains(&format!("with the key in {key}\n")) && !said.contains(secret), "{said}");
         let yaml = shell.run("cd helper && cat organism.yaml");
         assert!(yaml.contains(&format!("  main: {model}\n")), "{yaml}");
+        assert!(yaml.contains("    dialect: native\n"), "one that a model of any kind can answer in: {yaml}");
         assert_eq!(shell.run("grep -r never-to-be-seen . || echo nowhere"), "nowhere\n");
         assert!(shell.run("systole check").starts_with("helper: 1 listener, 1 agent; nothing is wrong\n"));
         // Without the network: the same file with the model rehearsed.
         let rehearsed = "systole ask --set models.main.provider=script 'How many r are in strawberry?'";
         assert_eq!(shell.run(rehearsed), "There are 3 letters r in strawberry.\n");
+        assert!(shell.run("systole test 2>&1").ends_with("2 passed\n"), "its test is rehearsed too");
     }
     let local = Shell::new().with("OPENAI_API_KEY", secret);
     let said = local.run("systole init helper --agent --provider ollama");

@@ -152,7 +152,7 @@ fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
         ("beat", vec![("clerk", order)], 8),
         ("agent", vec![("assistant", question("How many r are in strawberry?"))], 6),
         ("reader", vec![("reader", question("Where is a greeting made?"))], 20),
-        ("team", vec![("coordinator", question("What makes a heart beat?"))], 50),
+        ("team", vec![("coordinator", question("What makes a heart beat?"))], 40),
         ("review", vec![("review-change", question("Is it ready?"))], 50),
         ("decision", vec![("decide", question("Shall we move the service to the new cluster?"))], 40),
     ];

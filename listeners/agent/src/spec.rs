@@ -19,6 +19,8 @@ pub struct AgentSpec {
     pub model: String,
     /// How it writes its actions.
     pub dialect: Dialect,
+    /// Whether a script answers in place of its model. A script may have elements in every dialect.
+    pub is_rehearsed: bool,
     /// Whether it must reason in `<thinking>` before every action (`xml`).
     pub thinking: ThinkingRule,
     /// How many actions a turn may hold (`xml`; native calls may always be several).

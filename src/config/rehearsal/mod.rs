@@ -295,6 +295,7 @@ impl Reader<'_> {
             for model in &mut organism.models {
                 (model.provider, model.file) = (Provider::Script, Some(replies.file.clone()));
             }
+            organism.agents.iter_mut().for_each(|agent| agent.is_rehearsed = true);
         }
         for (name, why) in not_started(&organism) {
             stand_ins.entry(name).or_insert(StandIn { answers: Vec::new(), why: Some(why) });

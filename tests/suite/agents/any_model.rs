@@ -144,7 +144,7 @@ impl Template {
         );
         let mut text = text.replace("{provider: script, file: replies.yaml}", &model);
         if !text.contains("dialect:") {
-            // As `init` writes it for a real model.
+            // A dialect that any model can answer in.
             let lines = text.split_inclusive('\n').flat_map(|line| {
                 let dialect = line.starts_with("    model: ").then_some("    dialect: native\n");
                 std::iter::once(line).chain(dialect)
@@ -194,6 +194,27 @@ fn e8_a_model_of_any_manner_answers_the_first_question_of_the_readme_and_of_each
             assert!(!template.name.is_empty() || mock.seen().len() == 1, "one question is enough: {words}");
         }
     }
+}
+
+#[test]
+fn e7_after_prose_in_the_dialect_xml_ask_prints_what_came_and_the_dialect_that_takes_it() {
+    let [template, ..] = &TEMPLATES;
+    let said = format!("{WORDS}\n\u{1b}[31m and </b> \u{202e}none");
+    let mock = mock(&format!("- {}\n", serde_json::json!({"say": said, "times": "always"})));
+    let folder = template.copied(&mock, "");
+    let path = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("dialect: plain", "dialect: xml")).unwrap();
+    let ran = systole_with(folder.path(), &["ask", template.question], &VARIABLES);
+    assert_eq!((ran.code, &*ran.stdout, mock.seen().len()), (Some(1), "", 3), "{ran:?}");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    let [cause, fix, words, more, next] = lines[..] else { panic!("{ran:?}") };
+    assert!(cause.starts_with("error: assistant: ") && cause.contains("agent.prose-only: "), "{cause}");
+    assert!(!cause.contains("<ask-person>"), "no list of elements: {cause}");
+    assert_eq!(fix, "Try: `dialect: plain`, which takes an answer without elements.");
+    assert_eq!(words, format!("Its last answer, which was not accepted: {WORDS}"));
+    assert!(more.contains("and </b>") && !more.contains(['\u{1b}', '\u{202e}']), "{more}");
+    assert!(next.starts_with("  try: systole log sess-"), "{next}");
 }
 
 #[test]

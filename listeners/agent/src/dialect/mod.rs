@@ -199,6 +199,9 @@ fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
 }
 
 fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+    if let Some(taken) = rehearsed(agent, contracts, heard) {
+        return taken;
+    }
     match agent.dialect {
         Dialect::Plain => plain::take(contracts, heard),
         Dialect::Native => {
@@ -208,6 +211,13 @@ fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
             .unwrap_or_else(|| xml_final::take(agent, contracts, heard, allowed)),
         Dialect::Xml => xml::take(agent, contracts, heard),
     }
+}
+
+/// The actions or the final that a script wrote as elements for an agent of another dialect: the same script is for every
+/// dialect.
+fn rehearsed(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+    let may_be = agent.is_rehearsed && agent.dialect != Dialect::Xml && heard.calls().next().is_none();
+    may_be.then(|| xml::take(agent, contracts, heard)).filter(Taken::is_usable)
 }
 
 /// The thoughts and plans of an answer that holds nothing else, in a dialect whose actions are native calls.

@@ -1,14 +1,14 @@
 //! Answers in forms that no dialect asks for: thoughts before the answer, and prose in place of elements. The first are
 //! read as they are meant; the second are in the report that ends the call, and never count as its answer.
 
-use systole_agent::spec::Dialect;
+use systole_agent::spec::{self, Dialect};
 use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{Payload, namespaces};
 
 use crate::goals::{ALL, only, pursuer, request, stage};
 use crate::slugs::{Speaks, text};
-use crate::stage::{AgentStage, MARK, helper, items};
+use crate::stage::{AgentStage, MARK, found, helper, items};
 
 const CORE: &[u8] = include_bytes!("../../../../schemas/core.xsd");
 
@@ -111,4 +111,22 @@ async fn e2_an_action_inside_thoughts_is_not_executed() {
     let queries: Vec<String> = items(&said).iter().filter_map(|payload| payload.text_of("query")).collect();
     assert_eq!(queries, ["b"]);
     assert!(stage.heard.lock().unwrap().notices.is_empty(), "it reasoned before it acted");
+}
+
+#[tokio::test]
+async fn a_script_of_elements_is_for_every_dialect_and_a_model_is_read_in_its_own() {
+    let search = "<thinking>I look.</thinking><search><query>x</query></search>";
+    let done =
+        "<thinking>So.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>";
+    for dialect in ALL {
+        let agent = spec::AgentSpec { is_rehearsed: true, ..helper(dialect) };
+        let mut stage = Speaks::stage(agent, &[text(search), text(done)]);
+        let said = stage.ask().await;
+        assert_eq!(items(&said)[1].text_of("query").as_deref(), Some("x"), "{dialect:?}: {said:?}");
+        let said = stage.answer(vec![None, Some(found("auth.rs"))], Vec::new()).await;
+        assert_eq!(items(&said).last().unwrap().text(), "In auth.rs.", "{dialect:?}");
+        assert!(stage.shown().contains("auth.rs"), "{dialect:?}: {}", stage.shown());
+    }
+    let mut stage = Speaks::stage(helper(Dialect::Native), &[text(search)]);
+    assert_eq!(items(&stage.ask().await)[0].text(), "<search><query>x</query></search>");
 }

@@ -45,6 +45,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         name: "helper".to_owned(),
         model: "main".to_owned(),
         dialect,
+        is_rehearsed: false,
         thinking: spec::ThinkingRule::Required,
         actions: if native { spec::ActionLimit::Many } else { spec::ActionLimit::One },
         stop_early: false,
