@@ -1,4 +1,4 @@
-//! A server that speaks OpenAI's form and answers in its own manner: the agent of the README and each template to build
+//! A server that speaks OpenAI's form and answers in its own manner: the smallest agent and each template to build
 //! on answer their first question with it, and answer it after a kill in the middle of an answer without a person.
 
 use std::path::Path;
@@ -65,7 +65,7 @@ impl Manner {
 
 /// An organism and its first question.
 struct Template {
-    /// Its folder in `config`. Empty for the agent of the README.
+    /// Its folder in `config`. Empty for the smallest agent.
     name: &'static str,
     to: &'static str,
     question: &'static str,
@@ -120,8 +120,8 @@ const TEMPLATES: [Template; 6] = [
     },
 ];
 
-/// The agent of the README, as it is written there, with the dialect that fits any model.
-const README: &str = "organism: {name: helper, entry: assistant}
+/// The smallest agent, with the dialect that fits any model.
+const SMALLEST: &str = "organism: {name: helper, entry: assistant}
 models: {main: {provider: script, file: replies.yaml}}
 agents:
   assistant: {model: main, dialect: plain, prompt: {identity: You answer questions in one sentence.}}
@@ -130,7 +130,7 @@ agents:
 impl Template {
     /// A copy of it whose model is that mock.
     fn copied(&self, mock: &MockModel, more: &str) -> tempfile::TempDir {
-        let folder = folder(&[("organism.yaml", README)]);
+        let folder = folder(&[("organism.yaml", SMALLEST)]);
         if !self.name.is_empty() {
             let source = Path::new("config").join(self.name);
             let copied = std::process::Command::new("cp").arg("-rT").arg(source).arg(folder.path()).status();
