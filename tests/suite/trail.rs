@@ -99,43 +99,43 @@ fn gate(folder: &Path) {
 fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_to_the_door() {
     let (_above, team) = team();
     let chain = [
-        ("@46", "turn"),
-        ("@41", "turn"),
-        ("@40", "turn"),
-        ("@35", "turn"),
-        ("@30", "turn"),
-        ("@25", "arrived"),
-        ("@24", "ended"),
+        ("@38", "turn"),
+        ("@34", "turn"),
+        ("@33", "turn"),
+        ("@29", "turn"),
+        ("@25", "turn"),
+        ("@21", "arrived"),
+        ("@20", "ended"),
         (".pace@10", "turn"),
         (".pace@6", "turn"),
         (".pace@5", "turn"),
         (".pace@1", "spawned"),
-        ("@17", "turn"),
-        ("@12", "turn"),
-        ("@11", "turn"),
-        ("@6", "turn"),
+        ("@14", "turn"),
+        ("@10", "turn"),
+        ("@9", "turn"),
+        ("@5", "turn"),
         ("@1", "door"),
     ];
     assert_eq!(links(&team, &[]), pairs(&chain));
-    assert_eq!(links(&team, &["@last@46"]), pairs(&chain), "the last record is meant where none is named");
+    assert_eq!(links(&team, &["@last@38"]), pairs(&chain), "the last record is meant where none is named");
 
-    let all = values(&team, &["@last@30"]);
+    let all = values(&team, &["@last@25"]);
     let (review, door) = (&all[0], &all.last().unwrap()["door"]);
     let thread = review["record"]["thread"].as_str().unwrap();
     assert_eq!((&review["of"]["call"], &review["of"]["turn"]), (&"1".into(), &5.into()));
     // The end of the child, which ended the wait, was shown next to the end of the wait.
-    assert_eq!(review["shown"], serde_json::json!([format!("{thread}@24")]));
+    assert_eq!(review["shown"], serde_json::json!([format!("{thread}@20")]));
     let model = &review["models"][0];
-    assert_eq!(model["result"], format!("{thread}@28"));
+    assert_eq!(model["result"], format!("{thread}@23"));
     let context = systole(&team, &["context", "--json", model["start"].as_str().unwrap()]);
     let context: Value = serde_json::from_str(&context.stdout).unwrap();
-    assert_eq!((&context["seq"], &context["turn"]), (&27.into(), &5.into()), "the prompt that led to it");
+    assert_eq!((&context["seq"], &context["turn"]), (&22.into(), &5.into()), "the prompt that led to it");
     assert_eq!(door["client"], "operator");
     assert_eq!(door["roles"], serde_json::json!(["read", "operate", "approve"]));
     assert_eq!(door["key"], all.last().unwrap()["record"]["key"]);
 
     let told = told(&team, &[]);
-    assert!(told.contains(&format!("\n      systole context {thread}@43\n")), "{told}");
+    assert!(told.contains(&format!("\n      systole context {thread}@35\n")), "{told}");
     assert!(told.contains("  ↑ of an item in turn 1 of call 1, opened by\n"), "{told}");
     let last = told.split("  ↑ ").last().unwrap();
     assert!(last.starts_with("from outside, by client operator\n    key "), "{last}");

@@ -31,13 +31,13 @@ fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
         ".pace@7 prompted researcher - 1",
         ".pace@8 answered researcher - 1",
         ".pace@10 says researcher coordinator 1",
-        "@24 says core coordinator 1",
-        "@27 prompted coordinator - 3",
-        "@28 answered coordinator - 3",
-        "@30 says coordinator critic 1",
-        "@32 prompted critic - 1",
-        "@40 says coordinator board 1",
-        "@46 says coordinator operator 1",
+        "@20 says core coordinator 1",
+        "@22 prompted coordinator - 3",
+        "@23 answered coordinator - 3",
+        "@25 says coordinator critic 1",
+        "@26 prompted critic - 1",
+        "@33 says coordinator board 1",
+        "@38 says coordinator operator 1",
     ];
     assert_eq!(ways(&found[0]), wanted);
     assert!(found[1]["place"].as_str().unwrap().ends_with(".pace@6"), "its chain follows");
@@ -50,10 +50,10 @@ fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
 
     // A text that is only in the organism's file reaches the log with the first prompt that contains it.
     let own = values(&team, &["--text", "Say only what the notes say."]);
-    assert_eq!(ways(&own[0])[0], "@3 prompted coordinator - 7");
+    assert_eq!(ways(&own[0])[0], "@2 prompted coordinator - 7");
     // A refused text is found in the refused payload, and before it where the model wrote it.
     let refused = values(&team, &["--text", "<limit>50</limit>"]);
-    assert_eq!(ways(&refused[0])[..2], ["@4 answered coordinator - 1", "@6 refuses core - 1"]);
+    assert_eq!(ways(&refused[0])[..2], ["@3 answered coordinator - 1", "@5 refuses core - 1"]);
 }
 
 const AGENT: &str = r"
