@@ -54,6 +54,11 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFa
     Ok(tree.rows())
 }
 
+/// The same for each of these threads, with its own requests only.
+pub fn by_thread(reader: &dyn LogReader, thread: &ThreadId) -> Result<BTreeMap<ThreadId, CostRow>, LogFault> {
+    TreeCost::of_each(reader, thread)
+}
+
 /// Reads the model requests that began in a period, of all threads, or of one listener.
 ///
 /// `newest` shows the messages that fit a query, newest first: the result of a request is seen before its start.

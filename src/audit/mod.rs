@@ -35,6 +35,7 @@ pub mod narrate;
 pub mod orphans;
 pub mod pauses;
 pub mod persons;
+pub mod picture;
 pub mod posts;
 pub mod prompts;
 pub mod refusals;

@@ -19,6 +19,7 @@ use systole_core::types::composition::ListenerSection;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::time::Millis;
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -74,23 +75,31 @@ pub struct StepProgress {
 }
 
 /// Something that a run started.
-struct Started {
-    call: CallPath,
+pub(super) struct Started {
+    pub(super) call: CallPath,
     workflow: Name,
     config: Digest,
-    key: String,
+    pub(super) key: String,
+    /// Its note.
+    pub(super) at: Millis,
+    pub(super) seq: u64,
+    /// The thread that does it.
+    pub(super) child: Option<ThreadId>,
     /// The timer that it waits for.
-    timer: Option<String>,
+    pub(super) timer: Option<String>,
     /// Whether it succeeded, once it has ended.
-    came: Option<bool>,
+    pub(super) came: Option<bool>,
+    pub(super) ended: Option<Millis>,
     /// The record with its output.
-    output: Option<u64>,
+    pub(super) output: Option<u64>,
 }
 
-/// Everything that runs started in one thread, in order.
+/// Everything that runs started and decided in one thread, in order.
 #[derive(Default)]
-struct Notes {
-    started: Vec<Started>,
+pub(super) struct Notes {
+    pub(super) started: Vec<Started>,
+    /// The decisions: the call, the key of the step, the question and the answer.
+    pub(super) decided: Vec<(CallPath, String, String, bool)>,
     /// The last one for each item's path.
     items: HashMap<(CallPath, u32, u32), usize>,
     children: HashMap<ThreadId, usize>,
@@ -190,7 +199,12 @@ impl<'a> WorkflowRuns<'a> {
     }
 
     /// The length of the list that a step goes through.
-    fn length(&self, thread: &ThreadId, all: &[&Started], one: &Started) -> Result<Option<usize>, LogFault> {
+    pub(super) fn length(
+        &self,
+        thread: &ThreadId,
+        all: &[&Started],
+        one: &Started,
+    ) -> Result<Option<usize>, LogFault> {
         let said = self.said(one, &Key::of(&one.key).step);
         let Some((goal, fields)) = said.and_then(|said| said.list) else { return Ok(None) };
         let giver =
@@ -214,7 +228,8 @@ impl<'a> WorkflowRuns<'a> {
         self.said.borrow_mut().entry(key).or_insert_with(look).clone()
     }
 
-    fn notes(&self, thread: &ThreadId) -> Result<Rc<Notes>, LogFault> {
+    /// Everything that runs noted in a thread.
+    pub(super) fn notes(&self, thread: &ThreadId) -> Result<Rc<Notes>, LogFault> {
         if let Some(notes) = self.notes.borrow().get(thread) {
             return Ok(Rc::clone(notes));
         }
@@ -242,7 +257,10 @@ impl Notes {
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note))) => {
                 let (Some(call), Some(turn)) = (&h.call, h.turn) else { return };
-                for (ordinal, key) in starts(body, &h.from) {
+                let (starts, decided) = noted(body, &h.from);
+                let decided = decided.into_iter().map(|(key, what, is_so)| (call.clone(), key, what, is_so));
+                self.decided.extend(decided);
+                for (ordinal, key) in starts {
                     // A pause before another try is a part of the step; a time limit is not.
                     let key = key.strip_prefix("pause:").map(str::to_owned).unwrap_or(key);
                     if key.starts_with("timeout:") {
@@ -254,8 +272,12 @@ impl Notes {
                         workflow: h.from.clone(),
                         config: h.config,
                         key,
+                        at: h.time,
+                        seq: h.seq,
+                        child: None,
                         timer: None,
                         came: None,
+                        ended: None,
                         output: None,
                     });
                 }
@@ -278,6 +300,7 @@ impl Notes {
             let child = ThreadId::parse(&id).ok().and_then(|id| self.children.get(&id));
             if let Some(one) = child.and_then(|at| self.started.get_mut(*at)) {
                 one.came.get_or_insert(is_good);
+                one.ended.get_or_insert(h.time);
                 one.output.get_or_insert(h.seq);
             }
             return;
@@ -288,37 +311,49 @@ impl Notes {
             let found = self.started.iter_mut().rev().find(|one| one.timer.as_ref() == Some(&id));
             if let Some(one) = found {
                 one.came.get_or_insert(true);
+                one.ended.get_or_insert(h.time);
             }
             return;
         }
         let item = h.call.as_ref().and_then(CallPath::caller).and_then(|path| self.items.get(&path).copied());
         let Some((at, one)) = item.and_then(|at| Some((at, self.started.get_mut(at)?))) else { return };
         if let Some(child) = attribute(body, "thread-spawned", "assigned_id") {
-            self.children.extend(ThreadId::parse(&child).ok().map(|child| (child, at)));
+            one.child = ThreadId::parse(&child).ok();
+            self.children.extend(one.child.clone().map(|child| (child, at)));
         } else if let Some(timer) = attribute(body, "timer-set", "id") {
             one.timer = Some(timer);
         } else if h.code == Some(RecordCode::Role(MessageRole::Answer)) {
             one.came.get_or_insert(attribute(body, "system-error", "code").is_none());
+            one.ended.get_or_insert(h.time);
             one.output.get_or_insert(h.seq);
         }
     }
 }
 
-/// The items that a note of that workflow starts: ordinals and keys.
-fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
-    let mut found = Vec::new();
-    let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return found };
+/// What a note starts: ordinals and keys.
+type NotedStarts = Vec<(u32, String)>;
+/// What a note decides: keys, questions and answers.
+type NotedDecisions = Vec<(String, String, bool)>;
+
+/// The items that a note of that workflow starts, and what it decides.
+fn noted(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
+    let (mut starts, mut decided) = (Vec::new(), Vec::new());
+    let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return (starts, decided) };
     let (namespace, mut depth) = (format!("https://xml-pipeline.org/ns/{workflow}/v1"), 0_u32);
     while let Ok(step) = gate.step() {
         match step {
             GateStep::Open(tag) => {
                 let is_own = gate.ns(&tag) == Some(namespace.as_str());
+                let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
                 match (depth, is_own, tag.local) {
-                    (0, false, _) => return Vec::new(),
+                    (0, false, _) => return (starts, decided),
                     (1, true, "start") => {
-                        let ordinal = gate.attribute("ordinal").and_then(|ordinal| ordinal.parse().ok());
-                        let key = gate.attribute("key").map(std::borrow::Cow::into_owned);
-                        found.extend(ordinal.zip(key));
+                        let ordinal = value("ordinal").and_then(|ordinal| ordinal.parse().ok());
+                        starts.extend(ordinal.zip(value("key")));
+                    }
+                    (1, true, "decided") => {
+                        let parts = value("key").zip(value("question")).zip(value("answer"));
+                        decided.extend(parts.map(|((key, what), answer)| (key, what, answer == "yes")));
                     }
                     // What a supervisor judged is beside what the step starts, in a namespace of its own.
                     _ => {}
@@ -330,7 +365,7 @@ fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
             _ => {}
         }
     }
-    found
+    (starts, decided)
 }
 
 /// The number of elements at the end of that path in a child's answer.
@@ -353,15 +388,15 @@ fn count(body: &[u8], way: &[String]) -> Option<usize> {
 }
 
 /// The name of something in a run, parsed: `report.2/review[3][critic]`.
-struct Key {
-    step: String,
+pub(super) struct Key {
+    pub(super) step: String,
     pass: Option<(String, u32)>,
-    item: Option<u32>,
-    agent: Option<String>,
+    pub(super) item: Option<u32>,
+    pub(super) agent: Option<String>,
 }
 
 impl Key {
-    fn of(key: &str) -> Key {
+    pub(super) fn of(key: &str) -> Key {
         let (around, last) = key.rsplit_once('/').unwrap_or(("", key));
         let pass = around.rsplit('/').next().and_then(|one| one.rsplit_once('.'));
         let pass = pass.and_then(|(name, pass)| Some((name.to_owned(), pass.parse().ok()?)));

@@ -8,7 +8,7 @@ mod drawing;
 mod standing;
 
 pub use drawing::{ReasonLookup, TreeEntry, draw, entries, to_json};
-pub use standing::{standing, standing_json};
+pub use standing::{standing, standing_json, with_picture};
 
 use std::collections::BTreeMap;
 

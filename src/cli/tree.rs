@@ -1,4 +1,5 @@
-//! `systole tree`: what came of a message, as a tree of calls, items, answers and threads.
+//! `systole tree`: what came of a message. The run of a workflow is a line for each declared step; anything else, and
+//! everything of a run, is a tree of calls, items, answers and threads.
 
 use clap::Args;
 use serde_json::Value;
@@ -8,8 +9,10 @@ use super::forms::Forms;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use crate::audit::columns::wrapped;
+use crate::audit::picture::{self, Pictured};
 use crate::audit::tree;
 use crate::audit::why::{ThreadWaits, WaitReason};
+use crate::runtime::workflow_steps;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::LogReader;
@@ -20,6 +23,7 @@ use systole_core::types::time::Millis;
 #[command(after_help = "Examples:
   systole tree
   systole tree 1f0c
+  systole tree --all
   systole tree --at 120")]
 pub(super) struct Tree {
     #[command(flatten)]
@@ -29,6 +33,9 @@ pub(super) struct Tree {
     /// The thread: its id, its beginning, or @last
     #[arg(default_value = "@last")]
     thread: String,
+    /// Show every call, item and thread of a workflow's run, in place of its steps
+    #[arg(long)]
+    all: bool,
 }
 
 impl Tree {
@@ -45,13 +52,23 @@ impl Tree {
         let Some((tree, standing)) = found else {
             return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
+        let pictured = workflow_steps::pictured(reader, &whole, &tree, &standing);
+        let pictured = pictured.map_err(|fault| looking.fault(&fault))?;
         if screen.json {
             let mut drawn = tree::standing_json(&tree, &standing, now);
+            tree::with_picture(&mut drawn, pictured.as_json());
             with_payloads(&Forms::default(), reader, &id, &mut drawn);
             screen.value(&drawn);
             return Ok(CommandExit::Done);
         }
-        lines(&tree, &standing, &id, now).iter().for_each(|line| screen.drawn(line));
+        let drawn = match (&pictured, self.all) {
+            (Pictured::Run(run), false) => with_pause(picture::draw(run, now), &standing, &id, now),
+            _ => lines(&tree, &standing, &id, now),
+        };
+        if let Pictured::Unread(why) = &pictured {
+            screen.say(format!("note: {why}"));
+        }
+        drawn.iter().for_each(|line| screen.drawn(line));
         looking.say_if_still(standing.life == ThreadState::Working || !standing.timers.is_empty());
         Ok(CommandExit::Done)
     }
@@ -90,7 +107,11 @@ pub(super) fn lines(
     now: Millis,
 ) -> Vec<String> {
     let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&WaitReason> { standing.find(thread, call) };
-    let mut lines = tree::draw(tree, standing.state(), &reasons, now);
+    with_pause(tree::draw(tree, standing.state(), &reasons, now), standing, id, now)
+}
+
+/// The lines of a thread, with the pause that holds it below the first.
+fn with_pause(mut lines: Vec<String>, standing: &ThreadWaits, id: &ThreadId, now: Millis) -> Vec<String> {
     if let Some(pause) = &standing.paused {
         let held = wrapped("  ", 4, &format!("{}; {}", pause.sentence(id, now), pause.command()));
         lines.splice(1..1, held);

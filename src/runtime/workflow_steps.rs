@@ -1,13 +1,17 @@
-//! A step of a workflow as the file describes it, for commands and pages that show a run.
+//! The steps of a workflow as the file describes them, for commands and pages that show a run.
 //!
-//! The section of a configuration comes in; the step's sentence and its list go out, if the section has
-//! that step.
+//! The section of a configuration comes in; a step's sentence and its list go out, or all declared steps.
 
 use systole_workflow::explain::{sentence, sentences, unanswered};
 use systole_workflow::spec::{Step, StepAction, Workflow};
 
-use crate::audit::runs::DescribedStep;
+use crate::audit::picture::{self, DeclaredStep, Look, Pictured, StepKind};
+use crate::audit::runs::{DescribedStep, WorkflowRuns};
+use crate::audit::tree::ThreadTree;
+use crate::audit::whole::LogState;
+use crate::audit::why::ThreadWaits;
 use systole_core::types::composition::ListenerSection;
+use systole_core::types::ports::{LogFault, LogReader};
 
 /// A step in a section.
 pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
@@ -25,6 +29,45 @@ pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
 pub fn sentences_of(section: &ListenerSection) -> Vec<(usize, String, String)> {
     let Ok(workflow) = Workflow::read(&section.text) else { return Vec::new() };
     sentences(&workflow).into_iter().map(|step| (step.depth, step.id, step.text)).collect()
+}
+
+/// The picture of the newest run in a thread.
+pub fn pictured(
+    reader: &dyn LogReader,
+    whole: &LogState,
+    tree: &ThreadTree,
+    waits: &ThreadWaits,
+) -> Result<Pictured, LogFault> {
+    let runs = &WorkflowRuns::new(reader, whole, &said);
+    picture::read(&Look { reader, whole, runs, declared: &declared }, tree, waits)
+}
+
+/// The declared steps of a section, for the picture of a run; `None` if it is no workflow.
+pub fn declared(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
+    Workflow::read(&section.text).ok().map(|workflow| steps_of(&workflow.steps))
+}
+
+fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
+    let one = |step: &Step| {
+        let (kind, who) = match &step.work {
+            StepAction::Do(goal) => (StepKind::Goal, goal.by.clone()),
+            StepAction::Call(call) => (StepKind::Call, vec![call.to.clone()]),
+            StepAction::Ask(_) => (StepKind::Question, Vec::new()),
+            StepAction::Wait { .. } => (StepKind::Timer, Vec::new()),
+            StepAction::Group { .. } => (StepKind::Group, Vec::new()),
+            StepAction::Parallel { .. } => (StepKind::Parallel, Vec::new()),
+            StepAction::Repeat { at_most, .. } => (StepKind::Loop { at_most: *at_most }, Vec::new()),
+        };
+        DeclaredStep {
+            id: step.id.clone(),
+            kind,
+            who,
+            is_each: step.each.is_some(),
+            keeps_failure: step.keeps_failure,
+            steps: steps_of(step.inside()),
+        }
+    };
+    steps.iter().map(one).collect()
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {

@@ -44,6 +44,22 @@ impl TreeCost {
         Ok(TreeCost { rows, open, seen: HashMap::new(), unread })
     }
 
+    /// Each thread from that one on, with its own requests only.
+    pub(super) fn of_each(
+        reader: &dyn LogReader,
+        root: &ThreadId,
+    ) -> Result<BTreeMap<ThreadId, CostRow>, LogFault> {
+        let threads = TreeCost::of(reader, root)?.unread;
+        let each = threads.into_iter().map(|thread| {
+            let (rows, open) = (CostRows::new(), BTreeMap::new());
+            let mut one = TreeCost { rows, open, seen: HashMap::new(), unread: vec![thread.clone()] };
+            let mut left = usize::MAX;
+            one.read(reader, &mut left)?;
+            Ok((thread, sum(&one.rows())))
+        });
+        each.collect()
+    }
+
     /// Reads at most `left` records and threads, and takes them off. Returns whether all is read.
     pub(super) fn read(&mut self, reader: &dyn LogReader, left: &mut usize) -> Result<bool, LogFault> {
         while let Some(thread) = self.unread.last().filter(|_| *left > 0) {

@@ -38,3 +38,10 @@ pub fn standing_json(tree: &ThreadTree, standing: &ThreadWaits, now: Millis) -> 
     }
     drawn
 }
+
+/// Adds the picture of the thread's run to its tree for programs.
+pub fn with_picture(drawn: &mut Value, picture: Value) {
+    if let Some(fields) = drawn.as_object_mut() {
+        fields.insert("picture".to_owned(), picture);
+    }
+}

@@ -117,7 +117,7 @@ impl CallWait {
     }
 
     /// Whether only a person can end it.
-    pub(super) const fn is_up_to_a_person(&self) -> bool {
+    pub(in crate::audit) const fn is_up_to_a_person(&self) -> bool {
         matches!(self, CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Paused { .. })
     }
 

@@ -10,8 +10,10 @@ use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::rows::{self, CHUNK, MOST, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encoded, shortened};
+use crate::audit::columns::plain;
 use crate::audit::narrate::as_json;
 use crate::audit::pauses::ThreadPause;
+use crate::audit::picture::{self, Pictured, StepRow};
 use crate::audit::posts::DueCalls;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::tree::{self, TreeEntry};
@@ -23,6 +25,7 @@ use systole_core::types::client::Role;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 
 /// Entries of the tree on the page. The command draws all.
 const ENTRIES: usize = 400;
@@ -40,6 +43,8 @@ struct ThreadView {
     is_root: bool,
     is_own: bool,
     why: Vec<String>,
+    pictured: Pictured,
+    now: Millis,
     entries: Vec<TreeEntry>,
     part: RowPart,
     from: u64,
@@ -61,6 +66,19 @@ pub(super) struct TreeLine {
     pub(super) closes: Vec<()>,
 }
 
+/// A step of a run on the page.
+struct StepLine {
+    /// How far below the run it is, at most 6.
+    depth: usize,
+    name: String,
+    /// The word of its state, which is also its class.
+    state: &'static str,
+    mark: &'static str,
+    words: String,
+    output: Option<String>,
+    href: Option<String>,
+}
+
 #[derive(Template)]
 #[template(path = "thread.html")]
 struct ThreadPage {
@@ -69,6 +87,9 @@ struct ThreadPage {
     /// The id as it is shown.
     name: String,
     view: ThreadView,
+    /// The steps of its run, if a workflow runs in it, and a note if they cannot be read.
+    steps_of_run: Vec<StepLine>,
+    note: Option<String>,
     tree: Vec<TreeLine>,
     more_entries: usize,
     chunks: Vec<Vec<RecordRow>>,
@@ -116,6 +137,7 @@ fn view(
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::said))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
+    let pictured = workflow_steps::pictured(reader, &whole, tree, &standing)?;
     let root = reader.of_thread(&id.root_of(), 1, 1)?;
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
     let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
@@ -131,7 +153,8 @@ fn view(
         let records: Vec<Value> =
             records.iter().map(|(position, record)| cut(as_json(*position, record))).collect();
         let paused = standing.paused.as_ref().map(ThreadPause::as_json);
-        let tree = tree::to_json(tree, &reasons, now);
+        let mut tree = tree::to_json(tree, &reasons, now);
+        tree::with_picture(&mut tree, pictured.as_json());
         json = json!({"thread": id.as_str(), "state": standing.state(), "paused": paused, "why": why,
             "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
@@ -141,6 +164,8 @@ fn view(
         is_root: id.parent().is_none(),
         is_own,
         why,
+        pictured,
+        now,
         entries: tree::entries(tree, standing.state(), &reasons, now),
         part,
         from,
@@ -185,6 +210,12 @@ fn page(
     let more_entries = view.entries.len().saturating_sub(ENTRIES);
     view.entries.truncate(ENTRIES);
     let tree = lines(&view.entries, &frame, id);
+    let (mut steps_of_run, mut note) = (Vec::new(), None);
+    match &view.pictured {
+        Pictured::Run(run) => step_lines(&run.steps, (1, view.now), &frame, &mut steps_of_run),
+        Pictured::Unread(why) => note = Some(shortened(why, WHY_WORDS)),
+        Pictured::Nothing => {}
+    }
     let mut rows = std::mem::take(&mut view.part.rows).into_iter().peekable();
     let mut chunks = Vec::new();
     while rows.peek().is_some() {
@@ -194,6 +225,8 @@ fn page(
     ThreadPage {
         id: encoded(id.as_str()),
         name: id.to_string(),
+        steps_of_run,
+        note,
         tree,
         more_entries,
         chunks,
@@ -206,6 +239,26 @@ fn page(
         moment,
         view,
         frame,
+    }
+}
+
+/// The steps of a run, each followed by those inside it.
+fn step_lines(rows: &[StepRow], (depth, now): (usize, Millis), frame: &Frame, lines: &mut Vec<StepLine>) {
+    for row in rows {
+        let href = row.leads_to.as_ref().map(|(thread, seq)| {
+            let thread = encoded(thread.as_str());
+            frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
+        });
+        lines.push(StepLine {
+            depth: depth.min(6),
+            name: plain(&row.id),
+            state: row.state.as_str(),
+            mark: row.state.mark(),
+            words: picture::row_words(row, now).join(" · "),
+            output: row.output.clone(),
+            href,
+        });
+        step_lines(&row.steps, (depth + 1, now), frame, lines);
     }
 }
 

@@ -90,7 +90,10 @@ pub(in crate::console) async fn thread_tree(
         let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
         let found = tree::standing(&*moment.reader, &whole, &id, moment.now)?;
         let Some((tree, standing)) = found else { return Err(ReadRefusal::unknown_thread().into()) };
-        Ok(ReadValue(tree::standing_json(&tree, &standing, moment.now)))
+        let pictured = workflow_steps::pictured(&*moment.reader, &whole, &tree, &standing)?;
+        let mut drawn = tree::standing_json(&tree, &standing, moment.now);
+        tree::with_picture(&mut drawn, pictured.as_json());
+        Ok(ReadValue(drawn))
     })
     .await
 }

@@ -3,6 +3,7 @@
 mod house;
 mod kills;
 mod large;
+mod picture;
 mod runs;
 mod shown;
 mod supervision;

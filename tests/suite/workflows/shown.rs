@@ -6,7 +6,7 @@ use super::house::WorkflowHouse;
 use crate::program::{PATIENCE, Ran, ask, page, run_file};
 
 /// Twelve items, four at once. Two are good and one fails, so that three are over; those after them wait for a person.
-const GOALS: &str = "
+pub(super) const GOALS: &str = "
 payloads: {files: [line, 1..20], seen: {good: bool}}
 workflows:
   checked:
@@ -23,7 +23,7 @@ workflows:
       - answer: Say it.
 ";
 
-const REPLIES: &str = r#"
+pub(super) const REPLIES: &str = r#"
 - {if: '<current-goal id="pick">', say: '{"item": ["good1", "good2", "lost", "d", "e", "f", "g", "h", "i", "j", "k", "l"]}', times: always}
 - {if: "\ngood", say: '{"good": true}', times: always}
 - {if: "\nlost\n", error: {status: 400}, times: always}

@@ -1,0 +1,125 @@
+//! A picture as lines for a terminal, one row a step, and as words for pages.
+//!
+//! Rows come in; lines that fit the layout go out. Text of payloads is already plain.
+
+use super::rows::{RunPicture, StepRow, StepState};
+use crate::audit::columns::{counted, cut, plain, width};
+use crate::audit::costs::CostRow;
+use crate::audit::layout::{self, TextTone, paint};
+use systole_core::types::time::{Millis, spoken};
+
+/// Most columns of a step's name with its indent.
+const NAME: usize = 28;
+
+/// The lines of a picture: the run, then a line for each step.
+pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
+    let mut named = Vec::new();
+    collect(&run.steps, 1, &mut named);
+    let room = named.iter().map(|(_, name)| width(name)).max().unwrap_or(0);
+    let ran = spoken(run.ended.unwrap_or(now).since(run.started));
+    let state = run.state.as_str().replace('-', " ");
+    let mut title = vec![run.thread.to_string(), paint(TextTone::Name, run.workflow.as_str()), state, ran];
+    title.extend(used_words(&run.used));
+    let mut lines = vec![cut(&title.join("  "), layout::columns())];
+    for (row, name) in named {
+        let fill = " ".repeat(room.saturating_sub(width(&name)));
+        let mut words = row_words(row, now);
+        if let Some(output) = &row.output {
+            words.push(quoted(row, output));
+        }
+        let line = format!("{name}{fill}  {}", words.join("  "));
+        let line = cut(line.trim_end(), layout::columns());
+        let tone = match row.state {
+            StepState::Failed => Some(TextTone::Bad),
+            StepState::WaitsForPerson | StepState::Paused => Some(TextTone::Held),
+            _ => None,
+        };
+        lines.push(tone.map_or(line.clone(), |tone| paint(tone, &line)));
+    }
+    lines
+}
+
+fn collect<'r>(rows: &'r [StepRow], depth: usize, named: &mut Vec<(&'r StepRow, String)>) {
+    for row in rows {
+        let name = format!("{}{} {}", "  ".repeat(depth.min(8)), row.state.mark(), plain(&row.id));
+        named.push((row, cut(&name, NAME)));
+        collect(&row.steps, depth + 1, named);
+    }
+}
+
+fn quoted(row: &StepRow, output: &str) -> String {
+    match row.state {
+        StepState::Failed => output.to_owned(),
+        _ => format!("\"{output}\""),
+    }
+}
+
+/// What is said of a step behind its name, without its output.
+pub fn row_words(row: &StepRow, now: Millis) -> Vec<String> {
+    let mut words = Vec::new();
+    let took = row.took_ms(now).map(spoken);
+    let waits = |what: &str| match &took {
+        Some(took) => format!("waits for {what} ({took})"),
+        None => format!("waits for {what}"),
+    };
+    if !row.who.is_empty() {
+        words.push(row.who.iter().map(|who| plain(who)).collect::<Vec<_>>().join(", "));
+    }
+    if let Some((pass, most)) = row.pass.zip(row.at_most()) {
+        words.push(format!("pass {pass} of at most {most}"));
+    }
+    if let Some(count) = row.count {
+        let of = count.of.map(|of| format!(" of {of}")).unwrap_or_default();
+        let mut text = format!("{}{of}", count.done);
+        if count.failed > 0 {
+            text.push_str(&format!(", {} failed", count.failed));
+        }
+        if count.running > 0 {
+            text.push_str(&format!(", {} running", count.running));
+        }
+        words.push(text);
+    }
+    let is_leaf = row.steps.is_empty();
+    match row.state {
+        StepState::WaitsForPerson if is_leaf => words.push(waits("a person")),
+        StepState::WaitsForTimer if is_leaf => words.push(waits("a timer")),
+        StepState::Paused if is_leaf => words.push("paused".to_owned()),
+        StepState::Running if is_leaf && row.count.is_none() => words.push("running".to_owned()),
+        StepState::Failed => words.push("failed".to_owned()),
+        StepState::Stopped => words.push("stopped".to_owned()),
+        StepState::Skipped => words.push("skipped".to_owned()),
+        _ => {}
+    }
+    if row.tries > 1 && row.count.is_none() {
+        words.push(format!("try {}", row.tries));
+    }
+    let is_said = is_leaf && matches!(row.state, StepState::WaitsForPerson | StepState::WaitsForTimer);
+    words.extend(took.filter(|_| !is_said));
+    words.extend(used_words(&row.used));
+    words
+}
+
+/// Tokens and money.
+fn used_words(used: &CostRow) -> Vec<String> {
+    let tokens = Some(used.tokens()).filter(|_| used.tokens_in + used.tokens_out > 0);
+    let tokens = tokens.map(|_| {
+        let sum = used.tokens_in + used.tokens_out;
+        let more = if used.tokens().ends_with('+') { "+" } else { "" };
+        grouped(&counted(sum, "token"), more)
+    });
+    let money = Some(used.money_known()).filter(|money| !money.is_empty());
+    tokens.into_iter().chain(money).collect()
+}
+
+/// `4442 tokens` as `4,442 tokens`.
+fn grouped(text: &str, more: &str) -> String {
+    let (number, noun) = text.split_once(' ').unwrap_or((text, ""));
+    let mut digits = String::new();
+    for (at, digit) in number.chars().enumerate() {
+        if at > 0 && (number.len() - at).is_multiple_of(3) {
+            digits.push(',');
+        }
+        digits.push(digit);
+    }
+    format!("{digits}{more} {noun}")
+}
