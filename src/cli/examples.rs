@@ -43,28 +43,6 @@ pub(super) const AGENT: &Example = &Example {
     next: "systole ask \"How many r are in strawberry?\"",
 };
 
-/// A shop: calls, a child thread, a timer, an approval, and a refusal that the sender fixes.
-const BEAT: &Example = &Example {
-    name: "beat",
-    about: "a shop in four programs: calls, a child thread, an approval, a refusal that the sender fixes",
-    is_to_build_on: false,
-    files: &[
-        ("organism.yaml", include_str!("../../config/beat/organism.yaml")),
-        ("schemas/clerk.xsd", include_str!("../../config/beat/schemas/clerk.xsd")),
-        ("schemas/stock.xsd", include_str!("../../config/beat/schemas/stock.xsd")),
-        ("schemas/till.xsd", include_str!("../../config/beat/schemas/till.xsd")),
-        ("schemas/courier.xsd", include_str!("../../config/beat/schemas/courier.xsd")),
-        ("listeners/clerk.py", include_str!("../../config/beat/listeners/clerk.py")),
-        ("listeners/stock.sh", include_str!("../../config/beat/listeners/stock.sh")),
-        ("listeners/courier.sh", include_str!("../../config/beat/listeners/courier.sh")),
-        ("listeners/till.sh", include_str!("../../config/beat/listeners/till.sh")),
-        ("order.xml", include_str!("../../config/beat/order.xml")),
-        ("wrong.xml", include_str!("../../config/beat/wrong.xml")),
-        ("beat.test.yaml", include_str!("../../config/beat/beat.test.yaml")),
-    ],
-    next: "systole send --file order.xml",
-};
-
 /// A team: three agents, a search and a board.
 pub(super) const TEAM: &Example = &Example {
     name: "team",
@@ -86,18 +64,17 @@ pub(super) const TEMPLATES: &[&Example] = &[FIRST, AGENT, TEAM];
 /// The examples of `init --example`, to read and try.
 pub(super) const EXAMPLES: &[&Example] = &[
     &Example {
-        name: "first-listeners",
-        about: "the same question answered by a shell script and by a Python program that stays",
-        is_to_build_on: false,
+        name: "desk",
+        about: "a support desk: an agent pays money back up to a limit, and above it a person approves",
+        is_to_build_on: true,
         files: &[
-            ("organism.yaml", include_str!("../../config/first-listeners/organism.yaml")),
-            ("answer.sh", include_str!("../../config/first-listeners/answer.sh")),
-            ("answer.py", include_str!("../../config/first-listeners/answer.py")),
-            ("first.test.yaml", include_str!("../../config/first-listeners/first.test.yaml")),
+            ("organism.yaml", include_str!("../../config/desk/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/desk/replies.yaml")),
+            ("listeners/orders.py", include_str!("../../config/desk/listeners/orders.py")),
+            ("desk.test.yaml", include_str!("../../config/desk/desk.test.yaml")),
         ],
-        next: "systole ask --to answer-py \"Who is there?\"",
+        next: "systole ask \"Order 1007 arrived broken.\"",
     },
-    BEAT,
     &Example {
         name: "coder",
         about: "an agent that fixes a failing test, and asks before it runs a command",
@@ -111,6 +88,18 @@ pub(super) const EXAMPLES: &[&Example] = &[
         ],
         next: "systole ask \"The tests fail. Fix them.\"",
     },
+];
+
+/// Examples that `init` no longer writes, and what took the place of each.
+pub(super) const REPLACED: &[(&str, &str)] = &[
+    (
+        "first-listeners",
+        "`systole init NAME` writes a listener, and `systole listener new` adds one in another language",
+    ),
+    (
+        "beat",
+        "`systole init NAME --example desk` has calls, a refusal that the sender fixes, and an approval",
+    ),
 ];
 
 /// The workflows of `init --workflow`: goals for agents.

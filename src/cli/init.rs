@@ -11,11 +11,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use serde_json::json;
 use systole_kit::writer::visible;
 
-use super::examples::{AGENT, EXAMPLES, Example, FIRST, TEAM, TEMPLATES, WORKFLOWS};
+use super::examples::{AGENT, EXAMPLES, Example, FIRST, REPLACED, TEAM, TEMPLATES, WORKFLOWS};
 use super::exit::CommandExit;
 use super::fresh::{self, Fresh};
 use super::hindered;
@@ -52,7 +52,7 @@ pub(super) struct Init {
     #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(WORKFLOWS.iter().map(|e| e.name)))]
     workflow: Option<String>,
     /// An example to read and try
-    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(EXAMPLES.iter().map(|e| e.name)))]
+    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = example_names().try_map(unless_replaced))]
     example: Option<String>,
     /// Whose model the agents have, instead of the first key that is set
     #[arg(long, value_parser = PossibleValuesParser::new(provider::words()))]
@@ -66,6 +66,20 @@ pub(super) struct Init {
     /// Print data as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The names that `--example` reads. Those of replaced examples are in no list.
+fn example_names() -> PossibleValuesParser {
+    let replaced = REPLACED.iter().map(|(name, _)| PossibleValue::new(*name).hide(true));
+    PossibleValuesParser::new(EXAMPLES.iter().map(|example| example.name.into()).chain(replaced))
+}
+
+/// Says what took the place of an example that is no longer written.
+fn unless_replaced(name: String) -> Result<String, String> {
+    match REPLACED.iter().find(|(replaced, _)| *replaced == name) {
+        Some((_, instead)) => Err(format!("it is no longer an example; {instead}")),
+        None => Ok(name),
+    }
 }
 
 impl Init {

@@ -28,7 +28,8 @@ fn talkative() -> tempfile::TempDir {
     change("organism.yaml", "word: word,", "word: sensitive word,");
     let wrong =
         "  - if: strawberry\n    say: |\n      <count><word>strawberry</word><letter>rr</letter></count>\n";
-    change("replies.yaml", "  - if: strawberry\n", &format!("{wrong}  - if: rr\n"));
+    let first = "  - asked: How many r are in strawberry?\n    if: How many r\n";
+    change("replies.yaml", first, &format!("{wrong}  - if: rr\n"));
     plays(at, &[("assistant", question("How many r are in strawberry?"))]);
     folder
 }

@@ -15,15 +15,14 @@ fn next(said: &str) -> &str {
 }
 
 /// The examples by the options that write them.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("hello", ""),
     ("agent", " --agent"),
     ("team", " --team"),
     ("decision", " --workflow decision"),
     ("review", " --workflow review"),
     ("release", " --workflow release"),
-    ("first-listeners", " --example first-listeners"),
-    ("beat", " --example beat"),
+    ("desk", " --example desk"),
     ("coder", " --example coder"),
 ];
 
@@ -44,8 +43,8 @@ fn from_an_empty_folder_to_an_answer() {
 
 #[test]
 fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
-    // A coder waits for a person, and its guide is run elsewhere.
-    for (example, option) in OPTIONS.into_iter().filter(|(example, _)| *example != "coder") {
+    // A coder and a desk wait for a person, and are run elsewhere.
+    for (example, option) in OPTIONS.into_iter().filter(|(example, _)| !["coder", "desk"].contains(example)) {
         let shell = Shell::new();
         let said = shell.run(&format!("systole init \"my folder\"{option}"));
         let answered = shell.run(&format!("{} && echo it worked", next(&said)));
@@ -94,10 +93,15 @@ fn nothing_is_written_over() {
     for name in ["nope", "hello", "agent", "team"] {
         let unknown = systole(folder.path(), &["init", "--example", name]);
         assert!(
-            unknown.code == Some(2)
-                && unknown.stderr.contains("[possible values: first-listeners, beat, coder]"),
+            unknown.code == Some(2) && unknown.stderr.contains("[possible values: desk, coder]"),
             "{unknown:?}"
         );
+    }
+    for (name, instead) in
+        [("first-listeners", "systole listener new"), ("beat", "systole init NAME --example desk")]
+    {
+        let gone = systole(folder.path(), &["init", "--example", name]);
+        assert!(gone.code == Some(2) && gone.stderr.contains(instead), "{gone:?}");
     }
     // The current folder's name is used, if it is a valid name.
     std::fs::create_dir(folder.path().join("shop-2")).unwrap();
@@ -215,7 +219,7 @@ fn h12_every_template_with_agents_takes_a_provider_a_model_a_key_or_a_local_olla
                 shell.run(&format!("systole init {example}{}{option} {more}; echo \"exit $?\"", more.len()));
             (first(&shell.run(&format!("cat {example}{}/organism.yaml 2>&1", more.len()))), said)
         };
-        if ["hello", "first-listeners", "beat"].contains(&example) {
+        if example == "hello" {
             for more in ["--provider openai", "--model x"] {
                 let (_, said) = written(&keyed, more);
                 let word = more.split(' ').next().unwrap();

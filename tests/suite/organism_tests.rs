@@ -56,16 +56,32 @@ fn root() -> &'static Path {
 fn h10_every_test_that_is_shipped_passes() {
     // Programs run in the folder of their organism, and the board writes a file there.
     let folder = tempfile::tempdir().unwrap();
-    for organism in
-        ["hello", "first-listeners", "beat", "team", "decision", "review", "release", "reader", "coder"]
-    {
+    for organism in [
+        "hello",
+        "first-listeners",
+        "beat",
+        "team",
+        "decision",
+        "review",
+        "release",
+        "reader",
+        "coder",
+        "desk",
+    ] {
         let from = root().join("config").join(organism);
         crate::session::copy(&from, &folder.path().join("config").join(organism));
     }
     let ran = systole(folder.path(), &["test", "config"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let organisms = ["hello/hello", "first-listeners/first", "beat/beat", "team/team"];
-    let others = ["decision/decision", "review/review", "release/release", "reader/reader", "coder/coder"];
+    let others = [
+        "decision/decision",
+        "review/review",
+        "release/release",
+        "reader/reader",
+        "coder/coder",
+        "desk/desk",
+    ];
     for organism in organisms.into_iter().chain(others) {
         let line = format!("ok    config/{organism}.test.yaml: ");
         assert!(ran.stdout.contains(&line), "{line} in {ran:?}");
@@ -296,7 +312,14 @@ fn the_schema_and_the_page_have_every_key() {
         serde_saphyr::from_str_with_options(text, options).unwrap()
     };
     let organisms = ["hello/hello", "first-listeners/first", "beat/beat", "team/team"];
-    let others = ["decision/decision", "review/review", "release/release", "reader/reader", "coder/coder"];
+    let others = [
+        "decision/decision",
+        "review/review",
+        "release/release",
+        "reader/reader",
+        "coder/coder",
+        "desk/desk",
+    ];
     for organism in organisms.into_iter().chain(others) {
         let text = std::fs::read_to_string(root().join(format!("config/{organism}.test.yaml"))).unwrap();
         validator.validate(&read(&text)).unwrap_or_else(|error| panic!("{organism}: {error}"));

@@ -28,9 +28,9 @@ struct Example {
     messages: Vec<Message>,
 }
 
-/// Examples that need more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `coder` and
-/// `release` a person decides. In `decision` and `review` agents work in parallel, and their order depends on the machine.
-const PLAYED_ELSEWHERE: [&str; 5] = ["bench", "coder", "decision", "release", "review"];
+/// Examples that need more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `coder`,
+/// `desk` and `release` a person decides. In `decision` and `review` agents work in parallel, and their order depends on the machine.
+const PLAYED_ELSEWHERE: [&str; 6] = ["bench", "coder", "decision", "desk", "release", "review"];
 
 /// The tokens of the clients of `config/soak`, which send nothing here.
 const SOAK: [(&str, &str); 5] = [
@@ -203,8 +203,12 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
 fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     let examples = examples();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
-    let mut there: Vec<String> =
-        std::fs::read_dir(root).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut there: Vec<String> = std::fs::read_dir(root)
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
     let played = examples.iter().map(|example| example.folder).chain(PLAYED_ELSEWHERE);
     let mut played: Vec<String> = played.map(str::to_owned).collect();
     there.sort();

@@ -120,6 +120,18 @@ fn h12_a_coder_without_a_key_works_on_any_task_and_asks_before_a_command() {
     });
 }
 
+#[test]
+fn h12_a_desk_without_a_key_serves_any_customer_and_asks_before_it_pays_much() {
+    let desk = Template::start(&["--example", "desk"], |text| text);
+    desk.answers("ask", &questions(), |at, n| {
+        let id = format!("a{n}");
+        match n % 5 {
+            0 => decides(at, &["reject", &id, "--note", "Ask for a picture first."]),
+            _ => decides(at, &["approve", &id]),
+        }
+    });
+}
+
 /// A release waits for ten minutes after it is deployed; here for a second.
 #[test]
 fn h12_a_release_without_a_key_is_planned_for_any_service_and_decided_by_a_person() {

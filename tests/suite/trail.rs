@@ -144,7 +144,8 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
 
 #[test]
 fn c12_decisions_timers_and_children_are_in_the_trail_while_the_organism_runs() {
-    let (_above, beat) = example("beat", &["--example", "beat"]);
+    let folder = crate::replay::placed("beat");
+    let beat = folder.path().to_owned();
     let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
     std::fs::write(beat.join("big.xml"), order.replace("<quantity>0<", "<quantity>30<")).unwrap();
     let organism = Running::organism(&beat);
