@@ -257,7 +257,7 @@ impl Notes {
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note))) => {
                 let (Some(call), Some(turn)) = (&h.call, h.turn) else { return };
-                let (starts, decided) = noted(body, &h.from);
+                let (starts, decided) = note_parts(body, &h.from);
                 let decided = decided.into_iter().map(|(key, what, is_so)| (call.clone(), key, what, is_so));
                 self.decided.extend(decided);
                 for (ordinal, key) in starts {
@@ -336,7 +336,7 @@ type NotedStarts = Vec<(u32, String)>;
 type NotedDecisions = Vec<(String, String, bool)>;
 
 /// The items that a note of that workflow starts, and what it decides.
-fn noted(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
+fn note_parts(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
     let (mut starts, mut decided) = (Vec::new(), Vec::new());
     let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return (starts, decided) };
     let (namespace, mut depth) = (format!("https://xml-pipeline.org/ns/{workflow}/v1"), 0_u32);

@@ -32,18 +32,18 @@ pub fn sentences_of(section: &ListenerSection) -> Vec<(usize, String, String)> {
 }
 
 /// The picture of the newest run in a thread.
-pub fn pictured(
+pub fn picture_of(
     reader: &dyn LogReader,
     whole: &LogState,
     tree: &ThreadTree,
     waits: &ThreadWaits,
 ) -> Result<Pictured, LogFault> {
     let runs = &WorkflowRuns::new(reader, whole, &said);
-    picture::read(&Look { reader, whole, runs, declared: &declared }, tree, waits)
+    picture::read(&Look { reader, whole, runs, declared: &declared_steps }, tree, waits)
 }
 
 /// The declared steps of a section, for the picture of a run; `None` if it is no workflow.
-pub fn declared(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
+pub fn declared_steps(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
     Workflow::read(&section.text).ok().map(|workflow| steps_of(&workflow.steps))
 }
 

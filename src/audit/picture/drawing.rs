@@ -15,6 +15,7 @@ const NAME: usize = 28;
 pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
     let mut named = Vec::new();
     collect(&run.steps, 1, &mut named);
+    // A sign takes one column on a terminal, and may be counted as two.
     let room = named.iter().map(|(_, name)| width(name)).max().unwrap_or(0);
     let ran = spoken(run.ended.unwrap_or(now).since(run.started));
     let state = run.state.as_str().replace('-', " ");
@@ -27,7 +28,10 @@ pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
         if let Some(output) = &row.output {
             words.push(quoted(row, output));
         }
-        let line = format!("{name}{fill}  {}", words.join("  "));
+        let sign = name.chars().take_while(|c| *c == ' ').count().saturating_sub(2);
+        let (indent, id) = name.split_at_checked(sign).unwrap_or(("", &name));
+        let id = id.trim_start();
+        let line = format!("{indent}{} {id}{fill}  {}", row.state.mark(), words.join("  "));
         let line = cut(line.trim_end(), layout::columns());
         let tone = match row.state {
             StepState::Failed => Some(TextTone::Bad),
@@ -41,7 +45,7 @@ pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
 
 fn collect<'r>(rows: &'r [StepRow], depth: usize, named: &mut Vec<(&'r StepRow, String)>) {
     for row in rows {
-        let name = format!("{}{} {}", "  ".repeat(depth.min(8)), row.state.mark(), plain(&row.id));
+        let name = format!("{}  {}", "  ".repeat(depth.min(8)), plain(&row.id));
         named.push((row, cut(&name, NAME)));
         collect(&row.steps, depth + 1, named);
     }
@@ -69,7 +73,7 @@ pub fn row_words(row: &StepRow, now: Millis) -> Vec<String> {
         words.push(format!("pass {pass} of at most {most}"));
     }
     if let Some(count) = row.count {
-        let of = count.of.map(|of| format!(" of {of}")).unwrap_or_default();
+        let of = count.of.map_or_else(|| " done".to_owned(), |of| format!(" of {of}"));
         let mut text = format!("{}{of}", count.done);
         if count.failed > 0 {
             text.push_str(&format!(", {} failed", count.failed));

@@ -10,4 +10,4 @@ mod rows;
 
 pub use drawing::{draw, row_words};
 pub use reading::{Look, Pictured, read};
-pub use rows::{DeclaredStep, RunPicture, StepCount, StepKind, StepRow, StepState};
+pub use rows::{DeclaredStep, PartCount, RunPicture, StepKind, StepRow, StepState};

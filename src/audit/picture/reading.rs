@@ -11,7 +11,7 @@ use serde_json::Value;
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 
-use super::rows::{DeclaredStep, RunPicture, StepCount, StepKind, StepRow, StepState};
+use super::rows::{DeclaredStep, PartCount, RunPicture, StepKind, StepRow, StepState};
 use crate::audit::columns::{cut_always, plain};
 use crate::audit::costs::{self, CostRow, joined};
 use crate::audit::glance::glance;
@@ -192,7 +192,9 @@ impl Reading<'_> {
             |key: &str| is_of(key, &base) || step.steps.iter().any(|s| covers(s, key, prefix, &base));
         let mine: Vec<&Part> = self.parts.iter().filter(|part| within(&part.key)).collect();
         let counted = own.iter().filter(|part| !part.is_repeated && !part.is_beside);
-        let is_listed = own.iter().any(|part| Key::of(&part.key).item.is_some());
+        // Of a step inside items of a list, each item has its own.
+        let is_inside = own.iter().any(|part| own.first().is_some_and(|first| first.thread != part.thread));
+        let is_listed = is_inside || own.iter().any(|part| Key::of(&part.key).item.is_some());
         let count = match is_listed {
             true => Some(self.count(&own, counted.clone().copied())?),
             false => None,
@@ -203,7 +205,7 @@ impl Reading<'_> {
         let ended = times.clone().filter_map(|one| one.ended).max().filter(|_| !open && !state.is_open());
         let tries = own.iter().filter(|part| {
             !part.is_beside
-                && part.started().is_some_and(|one| one.timer.is_none())
+                && part.started().is_some_and(|one| one.timer.is_none() && !one.key.ends_with(":2"))
                 && Key::of(&part.key).item.is_none_or(|item| item == 1)
         });
         let agents = if step.kind == StepKind::Goal { step.who.len().max(1) } else { 1 };
@@ -245,12 +247,13 @@ impl Reading<'_> {
         &self,
         own: &[&Part],
         counted: impl Iterator<Item = &'p Part>,
-    ) -> Result<StepCount, LogFault> {
-        let mut count = StepCount::default();
+    ) -> Result<PartCount, LogFault> {
+        let mut count = PartCount::default();
         // With several agents an item is over when all of them are.
         let mut items: BTreeMap<(ThreadId, u32), Vec<Option<bool>>> = BTreeMap::new();
         for part in counted {
-            let (Some(one), Some(item)) = (part.started(), Key::of(&part.key).item) else { continue };
+            let Some(one) = part.started() else { continue };
+            let item = Key::of(&part.key).item.unwrap_or(0);
             items.entry((part.thread.clone(), item)).or_default().push(one.came);
         }
         for came in items.values() {
@@ -273,7 +276,7 @@ impl Reading<'_> {
         &self,
         step: &DeclaredStep,
         base: &str,
-        (own, steps, pass, count): (&[&Part], &[StepRow], Option<u32>, Option<StepCount>),
+        (own, steps, pass, count): (&[&Part], &[StepRow], Option<u32>, Option<PartCount>),
     ) -> StepState {
         let decided = |key: &str, what: &str| self.decided.get(&(key.to_owned(), what.to_owned())).copied();
         if decided(base, "when") == Some(false) {
@@ -294,11 +297,13 @@ impl Reading<'_> {
         if let Some(open) = open {
             return if self.is_open { open } else { StepState::Stopped };
         }
+        // A failure of one item is that of the step only if the run ended with it.
+        let keeps_on =
+            count.is_some_and(|count| step.keeps_failure || !step.is_each && count.failed < count.done);
         let has_failed = last.iter().any(|(_, one)| one.came == Some(false));
         let breaks =
             |(row, step): (&StepRow, &DeclaredStep)| row.state == StepState::Failed && !step.keeps_failure;
-        if has_failed && !(count.is_some() && step.keeps_failure) || steps.iter().zip(&step.steps).any(breaks)
-        {
+        if has_failed && !keeps_on || steps.iter().zip(&step.steps).any(breaks) {
             return StepState::Failed;
         }
         let is_begun = !last.is_empty() || steps.iter().any(|row| row.state != StepState::NotYet);
@@ -365,7 +370,7 @@ impl Reading<'_> {
         &self,
         step: &DeclaredStep,
         own: &[&Part],
-        count: Option<StepCount>,
+        count: Option<PartCount>,
     ) -> Result<(Option<String>, Vec<String>), LogFault> {
         let none = (None, Vec::new());
         if !step.steps.is_empty() || count.is_some() && !own.iter().any(|part| has_failed(part)) {

@@ -72,7 +72,7 @@ pub enum StepState {
 
 /// The parts of a step with several: items of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StepCount {
+pub struct PartCount {
     /// How many have ended, including failures.
     pub done: usize,
     /// How many of those failed.
@@ -97,7 +97,7 @@ pub struct StepRow {
     /// The current pass of a loop.
     pub pass: Option<u32>,
     /// Its parts, if it is done for each item of a list.
-    pub count: Option<StepCount>,
+    pub count: Option<PartCount>,
     /// How often it was tried.
     pub tries: usize,
     /// When it was started, and when it ended.

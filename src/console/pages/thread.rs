@@ -137,7 +137,7 @@ fn view(
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::said))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
-    let pictured = workflow_steps::pictured(reader, &whole, tree, &standing)?;
+    let pictured = workflow_steps::picture_of(reader, &whole, tree, &standing)?;
     let root = reader.of_thread(&id.root_of(), 1, 1)?;
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
     let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);

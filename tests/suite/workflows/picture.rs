@@ -49,7 +49,7 @@ fn f10_each_declared_step_has_its_state_its_count_and_one_line_of_output() {
     for (at, words) in [
         (1, "  ✓ pick    writer  "),
         (2, "  ? review  3 of 12, 1 failed, 4 running  "),
-        (4, "    ? gate  waits for a person ("),
+        (4, "    ? gate  0 done, 4 running  waits for a person ("),
         (5, "  – answer  writer"),
     ] {
         assert!(lines[at].starts_with(words), "no {words:?} in\n{text}");
@@ -72,6 +72,8 @@ workflows:
                 repeat: {until: converged, at_most: 4}
                 goals:
                   - inner: {repeat: {until: converged, at_most: 5}, goals: [improve: Improve it.]}
+                  - settle: Is it settled?
+            - judge: Is it good?
       - risky: {do: Try it., failed: keep, retry: {attempts: 2, backoff: 1ms..1ms}}
       - answer: Give it.
 ";
@@ -99,7 +101,7 @@ fn f10_loops_in_loops_failures_and_hostile_outputs_stay_a_line_each() {
     assert_eq!((&risky["state"], &risky["tries"]), (&"failed".into(), &2.into()), "{risky}");
     let text = house.systole(&["tree"]).stdout;
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
-    assert_eq!(text.lines().count(), 7, "{text}");
+    assert_eq!(text.lines().count(), 9, "{text}");
     assert!(text.lines().all(|line| width(line) <= 80), "{text}");
     assert!(text.contains("✗ risky") && text.contains("try 2"), "{text}");
 }
