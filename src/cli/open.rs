@@ -21,9 +21,10 @@ use crate::audit::columns::plain;
 use crate::audit::layout::{TextTone, paint};
 use crate::console::http::{self, HttpDoor};
 use crate::edges::log::sqlite;
-use crate::runtime::at_rest::{self, RestingVerdict};
+use crate::runtime::at_rest;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
+use crate::runtime::resting_verdict::RestingVerdict;
 use crate::runtime::runfile::{Credential, RunFile, random_hex};
 use systole_core::types::ports::{LogFault, LogReader};
 

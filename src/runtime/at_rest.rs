@@ -4,12 +4,13 @@
 //! A reader and the verdict on the log come in; a handle goes out.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::mpsc;
 
 use super::front::{OrganismHandle, OrganismPlaces};
+use super::resting_verdict::RestingVerdict;
 use super::spoken::Voice;
 use super::tail::LogTail;
 use crate::config;
@@ -21,19 +22,6 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// The name of the client that reads a log at rest.
 const READER: &str = "reader";
-
-/// What the pages say of a log at rest.
-#[derive(Clone, Debug)]
-pub struct RestingVerdict {
-    /// The file that is shown.
-    pub file: PathBuf,
-    /// Whether it is an export.
-    pub is_export: bool,
-    /// Whether it verifies.
-    pub is_sound: bool,
-    /// The verdict, and what the file lacks.
-    pub words: String,
-}
 
 /// The client that reads a log at rest.
 pub fn reading_client() -> Result<Name, LogFault> {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::at_rest::RestingVerdict;
 use super::plan::RunPlan;
+use super::resting_verdict::RestingVerdict;
 use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};

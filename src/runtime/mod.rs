@@ -21,6 +21,7 @@ pub mod proving;
 pub mod pump_loop;
 mod refusals;
 pub mod replaying;
+pub mod resting_verdict;
 pub mod runfile;
 pub mod running;
 pub mod skipping;

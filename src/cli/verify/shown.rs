@@ -9,8 +9,8 @@ use super::exported::ExportHistory;
 use super::{Kept, damage};
 use crate::audit::columns::{counted, plain};
 use crate::audit::verdict::{GatheredLog, LogExamination, LogVerdict};
-use crate::runtime::at_rest::RestingVerdict;
 use crate::runtime::prompt_view;
+use crate::runtime::resting_verdict::RestingVerdict;
 
 /// Verifies a log, and compares it with the checkpoints beside it. A fault that is no damage is reported.
 pub(in crate::cli) fn of_log(

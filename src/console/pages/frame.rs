@@ -4,7 +4,7 @@
 use super::assets::{ICON, SCRIPT, STYLE};
 use super::command_line::quoted;
 use crate::audit::columns::plain;
-use crate::runtime::at_rest::RestingVerdict;
+use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 
