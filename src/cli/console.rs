@@ -62,7 +62,7 @@ impl OpenConsole {
             }
         };
         let address = format!("http://{}/#{code}", reached(run.address));
-        let opened = if self.no_browser { None } else { self.browse(screen, &log, &address) };
+        let opened = if self.no_browser { None } else { browse(screen, &redirect_file(&log), &address) };
         if screen.json {
             screen.value(&json!({"address": address, "opened": opened.is_some()}));
         } else {
@@ -73,29 +73,28 @@ impl OpenConsole {
         }
         Ok(CommandExit::Done)
     }
+}
 
-    /// Opens the browser, if there is one, and names the program that does it.
-    fn browse(&self, screen: Screen, log: &Path, address: &str) -> Option<&'static str> {
-        let opener = opener()?;
-        let file = redirect_file(log);
-        let started = write_redirect(&file, address).and_then(|()| {
-            let mut command = Command::new(opener);
-            command.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            // The browser outlives this command, and Ctrl-C in this terminal.
-            command.process_group(0).spawn()
-        });
-        match started {
-            Ok(_) => Some(opener),
-            Err(error) => {
-                screen.say(format!("no browser could be opened: {error}; open the address yourself"));
-                None
-            }
+/// Opens the browser, if there is one, by a file that leads it to the address. Names the program that does it.
+pub(super) fn browse(screen: Screen, file: &Path, address: &str) -> Option<&'static str> {
+    let opener = opener()?;
+    let started = write_redirect(file, address).and_then(|()| {
+        let mut command = Command::new(opener);
+        command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // The browser outlives this command, and Ctrl-C in this terminal.
+        command.process_group(0).spawn()
+    });
+    match started {
+        Ok(_) => Some(opener),
+        Err(error) => {
+            screen.say(format!("no browser could be opened: {error}; open the address yourself"));
+            None
         }
     }
 }
 
 /// The address at which this machine reaches a door that listens everywhere.
-fn reached(address: SocketAddr) -> SocketAddr {
+pub(super) fn reached(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         ip if ip.is_unspecified() => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
         _ => address,

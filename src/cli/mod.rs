@@ -51,6 +51,7 @@ mod looking;
 mod made;
 mod mcp;
 mod moments;
+mod open;
 mod operator_log;
 mod ordered;
 mod pager;
@@ -135,6 +136,8 @@ enum Command {
     Stop(stop::Stop),
     /// Open the pages of the running organism in a browser
     Console(console::OpenConsole),
+    /// Show a log or an export in a browser, without an organism
+    Open(open::OpenLog),
     /// Ask the organism a question
     Ask(ask::Ask),
     /// Send a payload and wait for its answer
@@ -337,6 +340,7 @@ impl Command {
             Command::Run(run) => run.run(),
             Command::Stop(stop) => stop.run(),
             Command::Console(console) => console.run(),
+            Command::Open(open) => open.run(),
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),

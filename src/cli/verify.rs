@@ -2,6 +2,7 @@
 //! what that shows and what not. Nothing is written.
 
 pub(super) mod exported;
+pub(super) mod shown;
 mod witnessed;
 
 use std::collections::BTreeSet;
@@ -130,10 +131,8 @@ impl Verify {
             }
             return self.exported(screen, &log, policy.as_ref(), kept);
         }
-        let sizes: BTreeSet<u64> =
-            kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
-        let (summary, gathered) = GatheredLog::of(&log, &sizes, &others, prompt_view::READING)
+        let (summary, gathered) = GatheredLog::of(&log, &kept.sizes(), &others, prompt_view::READING)
             .map_err(|fault| damaged(screen, &log, &fault))?;
         let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
@@ -183,13 +182,8 @@ impl Verify {
 
     /// Reads everything that the log is compared with.
     fn kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
-        let mut kept = Kept::default();
-        // The notes are beside the file itself, not beside a link to it.
+        let mut kept = Kept::beside(screen, log)?;
         let real = std::fs::canonicalize(log);
-        let beside = notes::path(real.as_deref().unwrap_or(log));
-        let found =
-            notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
-        kept.take(&beside, CheckpointKeeper::Supplier, found);
         for path in &self.against {
             if is_log(path) {
                 if std::fs::canonicalize(path).ok() == real.as_ref().ok().cloned() {
@@ -227,6 +221,22 @@ impl Verify {
 }
 
 impl Kept {
+    /// The checkpoints beside a log: beside the file itself, not beside a link to it.
+    fn beside(screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
+        let real = std::fs::canonicalize(log);
+        let beside = notes::path(real.as_deref().unwrap_or(log));
+        let found =
+            notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let mut kept = Kept::default();
+        kept.take(&beside, CheckpointKeeper::Supplier, found);
+        Ok(kept)
+    }
+
+    /// The sizes that the checkpoints are about.
+    fn sizes(&self) -> BTreeSet<u64> {
+        self.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect()
+    }
+
     /// The names that the log may have: those of the policy, or else those of the checkpoints.
     fn origins(&self, policy: Option<&TrustPolicy>) -> BTreeSet<String> {
         match policy {
@@ -252,14 +262,21 @@ fn is_log(path: &Path) -> bool {
     std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == SQLITE
 }
 
-/// Reports a log that does not verify. Only damage gets a verdict.
+/// Where a log is damaged, the verdict on it, and why. Only damage gets a verdict.
+fn damage(fault: &LogFault) -> Option<(u64, String, &str)> {
+    match fault {
+        LogFault::Damaged { position: Position(0), why, .. } => Some((0, "damaged".to_owned(), why)),
+        LogFault::Damaged { position: Position(at), why, .. } => {
+            Some((*at, format!("damaged at #{at}"), why))
+        }
+        LogFault::Lost { gone, why, .. } => Some((gone.first.0, format!("damaged: it lost #{gone}"), why)),
+        _ => None,
+    }
+}
+
+/// Reports a log that does not verify.
 fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let (position, verdict, why) = match fault {
-        LogFault::Damaged { position: Position(0), why, .. } => (0, "damaged".to_owned(), why),
-        LogFault::Damaged { position: Position(at), why, .. } => (*at, format!("damaged at #{at}"), why),
-        LogFault::Lost { gone, why, .. } => (gone.first.0, format!("damaged: it lost #{gone}"), why),
-        fault => return here::log_fault(screen, fault),
-    };
+    let Some((position, verdict, why)) = damage(fault) else { return here::log_fault(screen, fault) };
     if screen.json {
         let log = log.display().to_string();
         screen.value(&json!({"log": log, "verdict": verdict, "position": position, "why": why}));

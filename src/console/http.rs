@@ -124,6 +124,11 @@ impl HttpDoor {
         HttpDoor { state, close, task }
     }
 
+    /// The address that the door listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.state.bound
+    }
+
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients
     /// continue until the pump ends; the returned task ends with the last of them.
     pub async fn close(self) -> RunningTask {
@@ -164,6 +169,9 @@ async fn guard(
 ) -> Response {
     if let Some(refusal) = unfit_head(&request) {
         return refusal;
+    }
+    if state.front.at_rest().is_some() && pages::read_only::changes(request.method(), request.uri().path()) {
+        return pages::read_only::refused();
     }
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;

@@ -106,7 +106,8 @@ impl LogMoment {
         let last = self.reader.last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
         let read = |source: &[u8]| self.configuration(source);
-        let running = self.at.is_none().then(std::process::id);
+        let is_running = self.at.is_none() && self.front.at_rest().is_none();
+        let running = is_running.then(std::process::id);
         self.shared.states.at_least(self.view.clone(), wanted, |before| {
             let later = before.map(|before| before.go_on(&*self.reader, &read)).transpose()?.flatten();
             let whole = match later {

@@ -11,6 +11,7 @@ use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::plan::RunPlan;
+use super::resting_verdict::RestingVerdict;
 use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
@@ -65,6 +66,11 @@ impl OrganismPlaces {
             policy: plan.proof.as_ref().map(|proof| proof.policy.clone()),
         }
     }
+
+    /// Those of a log that is shown without an organism. No policy came with it.
+    pub(super) fn at_rest(directory: Arc<Path>, log: Option<Arc<Path>>) -> OrganismPlaces {
+        OrganismPlaces { directory, log, policy: None }
+    }
 }
 
 /// The handle for doors and commands. Cheap to clone.
@@ -83,6 +89,8 @@ pub struct OrganismHandle {
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
     pub(super) alarms: LogAlarms,
+    /// The verdict on a log that is shown without an organism; `None` if one runs.
+    pub(super) at_rest: Option<Arc<RestingVerdict>>,
 }
 
 /// A token for readers that follow the log to its end, so that it is not closed before.
@@ -184,6 +192,11 @@ impl OrganismHandle {
     /// A configuration from its stored source, or why it cannot be read.
     pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
         config::read_source(source, &self.places.directory).map_err(|refused| refused.to_string())
+    }
+
+    /// The verdict on a log that is shown without an organism; `None` if one runs.
+    pub fn at_rest(&self) -> Option<&RestingVerdict> {
+        self.at_rest.as_deref()
     }
 
     /// The file on this machine that has the log; `None` for a log in memory.

@@ -21,7 +21,12 @@ pub struct Keyring(Vec<(Name, Credential)>);
 impl Keyring {
     /// A keyring with only the operator's credential.
     pub fn of_operator(credential: Credential) -> Keyring {
-        Keyring(vec![(Name::operator(), credential)])
+        Keyring::of_client(Name::operator(), credential)
+    }
+
+    /// A keyring with only this client's credential.
+    pub fn of_client(client: Name, credential: Credential) -> Keyring {
+        Keyring(vec![(client, credential)])
     }
 
     /// Adds the client `mcp` for hosts of models, with a drawn credential. It has no roles. If the organism's file gives

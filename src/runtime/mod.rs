@@ -3,6 +3,7 @@
 //! In comes a checked composition; out come a running organism, its doors for messages and orders, and its end. It decides
 //! nothing about messages.
 
+pub mod at_rest;
 pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
@@ -20,6 +21,7 @@ pub mod proving;
 pub mod pump_loop;
 mod refusals;
 pub mod replaying;
+pub mod resting_verdict;
 pub mod runfile;
 pub mod running;
 pub mod skipping;

@@ -239,6 +239,7 @@ impl Organism {
             voice,
             broker: reached,
             alarms,
+            at_rest: None,
         };
         Ok(Organism {
             front,

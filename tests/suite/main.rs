@@ -100,6 +100,7 @@ mod log_tip;
 mod log_writer;
 mod managed;
 mod mcp;
+mod open;
 mod operating_page;
 mod operator_log;
 mod organism;

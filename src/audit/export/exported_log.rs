@@ -55,8 +55,8 @@ impl ExportedLog {
 
 impl LogReader for ExportedLog {
     fn opening(&self) -> Result<LogOpening, LogFault> {
-        let why = "an export is not recovered from".to_owned();
-        Err(LogFault::Damaged { path: "the export".to_owned(), position: Position(0), why })
+        // No state is stored with an export: each thread is folded from its records.
+        Ok(LogOpening { last: self.last()?, by_thread: true, ..LogOpening::default() })
     }
 
     fn last(&self) -> Result<Position, LogFault> {

@@ -92,6 +92,12 @@ pub(in crate::cli) struct ExportHistory {
     pub(in crate::cli) system: SystemEvents,
     /// Why no thread of it can be replayed, if so.
     pub(in crate::cli) lacks: Option<CannotReplay>,
+    /// What verifying showed.
+    pub(in crate::cli) verdict: LogVerdict,
+    /// How many records it has.
+    pub(in crate::cli) records: usize,
+    /// How many parts of bodies were left out.
+    pub(in crate::cli) holes: usize,
 }
 
 /// Verifies an export and reads its history. What is wrong is reported.
@@ -128,7 +134,14 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
         }
         None => None,
     };
-    Ok(ExportHistory { log, system, lacks: lacks.map(CannotReplay::Export) })
+    Ok(ExportHistory {
+        log,
+        system,
+        lacks: lacks.map(CannotReplay::Export),
+        verdict: found.log.verdict(),
+        records: found.walked.leaves.len(),
+        holes: found.walked.holes.len(),
+    })
 }
 
 /// Verifies an export, with the checkpoints that the reader kept.

@@ -233,7 +233,7 @@ impl PageRequest {
         let client = Some(&self.client);
         let frame = Frame::of(&composition.organism, client, (tab, title), self.at, &self.address);
         let sees_all = composition.has_role(&self.client, Role::Read);
-        Frame { position: self.end.0, ..frame.for_reader(sees_all) }
+        Frame { position: self.end.0, ..frame.for_reader(sees_all).at_rest(self.state.front.at_rest()) }
     }
 
     /// An answer for a program.

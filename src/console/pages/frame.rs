@@ -2,6 +2,9 @@
 //! the command that shows the same.
 
 use super::assets::{ICON, SCRIPT, STYLE};
+use super::command_line::quoted;
+use crate::audit::columns::plain;
+use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 
@@ -89,6 +92,8 @@ pub(super) struct Frame {
     pub(super) command: Option<String>,
     /// The address of this page, for forms that lead back to it.
     pub(super) address: String,
+    /// The verdict on a log that is shown without an organism.
+    pub(super) at_rest: Option<RestingVerdict>,
     /// The end of the log when the page was asked for.
     pub(super) position: u64,
     /// Whether the page follows the log.
@@ -118,6 +123,7 @@ impl Frame {
             past,
             command: None,
             address: address.to_owned(),
+            at_rest: None,
             position: 0,
             is_live: false,
             style: STYLE.href(),
@@ -140,7 +146,16 @@ impl Frame {
     /// The same with the command that shows the same. On a page of the past, a command that shows only the present is
     /// not named.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
-        let words = command.into();
+        let mut words = command.into();
+        if let Some(shown) = &self.at_rest {
+            let file = quoted(&plain(&shown.file.display().to_string()));
+            // The commands that look read a log, and an export is verified and replayed.
+            words = match (shown.is_export, words.starts_with("systole console")) {
+                (false, false) => format!("{words} --log {file}"),
+                (true, false) if words == "systole verify" => format!("{words} {file}"),
+                _ => return self,
+            };
+        }
         let name = words.split(' ').nth(1).unwrap_or_default();
         self.command = match &self.past {
             Some(past) if OF_PAST.contains(&name) => Some(format!("{words} --at {}", past.position)),
@@ -167,7 +182,14 @@ impl Frame {
 
     /// The same for a page that follows the log, unless it shows the past.
     pub(super) fn live(mut self) -> Frame {
-        self.is_live = self.past.is_none();
+        self.is_live = self.past.is_none() && self.at_rest.is_none();
+        self
+    }
+
+    /// The same for a log that is shown without an organism: nothing is sent, and the verdict is on every page.
+    pub(super) fn at_rest(mut self, verdict: Option<&RestingVerdict>) -> Frame {
+        self.at_rest = verdict.cloned();
+        self.tabs.retain(|link| verdict.is_none() || link.tab != PageTab::Send);
         self
     }
 

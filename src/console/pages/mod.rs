@@ -29,6 +29,7 @@ mod map;
 mod orders;
 mod prompt;
 mod proof;
+pub(super) mod read_only;
 mod record;
 mod refusal_page;
 mod refusals;

@@ -46,6 +46,8 @@ struct SignInPage {
     mistake: Option<&'static str>,
     /// Whether the browser holds a form that it can send again.
     has_form: bool,
+    /// Whether a log is shown without an organism.
+    is_at_rest: bool,
 }
 
 /// The page that says who is signed in.
@@ -70,7 +72,8 @@ pub(super) fn page_for_form(state: &HttpState, path: &str) -> Response {
 fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'static str>, bool)) -> Response {
     let organism = &state.front.composition().organism;
     let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
-    let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form };
+    let is_at_rest = state.front.at_rest().is_some();
+    let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form, is_at_rest };
     (StatusCode::UNAUTHORIZED, rendered(&page)).into_response()
 }
 

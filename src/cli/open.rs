@@ -1,0 +1,166 @@
+//! `systole open`: the pages of a log or an export that no organism runs on, read-only, for the user alone.
+//!
+//! The file is verified first, and the verdict is on every page. The file is not changed.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+
+use super::console;
+use super::exit::CommandExit;
+use super::here;
+use super::hindered;
+use super::place::quoted;
+use super::screen::Screen;
+use super::signals::Signals;
+use super::verify::{exported, shown};
+use crate::audit::columns::plain;
+use crate::audit::layout::{TextTone, paint};
+use crate::console::http::{self, HttpDoor};
+use crate::edges::log::sqlite;
+use crate::runtime::at_rest;
+use crate::runtime::front::OrganismHandle;
+use crate::runtime::keyring::Keyring;
+use crate::runtime::resting_verdict::RestingVerdict;
+use crate::runtime::runfile::{Credential, RunFile, random_hex};
+use systole_core::types::ports::{LogFault, LogReader};
+
+/// A free port of this machine alone.
+const FREE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// Shows the pages of a log or an export in a browser, without an organism.
+///
+/// The file is verified first, and is not changed. The address has a secret that signs in as long as
+/// this command runs; Ctrl-C ends it.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole open organism.db
+  systole open case-7.zip --no-browser")]
+pub(super) struct OpenLog {
+    /// The log, as organism.db, or an export, as case-7.zip
+    #[arg(value_name = "LOG|EXPORT")]
+    file: PathBuf,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    no_browser: bool,
+    /// Print data as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl OpenLog {
+    pub(super) fn run(self) -> CommandExit {
+        let screen = Screen::of_process(self.json);
+        let front = match self.front(screen) {
+            Ok(front) => front,
+            Err(exit) => return exit,
+        };
+        here::with_runtime(screen, async { self.served(screen, front).await.unwrap_or_else(|exit| exit) })
+    }
+
+    /// The file as a handle that reads, or the report of why it cannot be shown.
+    fn front(&self, screen: Screen) -> Result<OrganismHandle, CommandExit> {
+        let file = &self.file;
+        if !file.exists() {
+            if let Some(fault) = sqlite::lost_whole(file) {
+                return Err(fault_of(screen, file, &fault));
+            }
+            let exit =
+                screen.fail(CommandExit::Unavailable, format!("{}: there is no such file", file.display()));
+            screen.say("  try: the file of a log, as organism.db, or of an export, as case-7.zip");
+            return Err(exit);
+        }
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        if exported::is_export(file) {
+            let history = exported::history(screen, file)?;
+            let verdict = shown::of_export(&history, whole);
+            return shown_with(screen, file, Arc::new(history.log), verdict);
+        }
+        let opened = sqlite::holder(file).and_then(|holder| Ok((holder, sqlite::open_reading(file)?)));
+        let (holder, reader) = opened.map_err(|fault| fault_of(screen, file, &fault))?;
+        if let Some(pid) = holder {
+            return Err(runs(screen, file, pid));
+        }
+        let verdict = shown::of_log(screen, file, whole)?;
+        shown_with(screen, file, Arc::new(reader), verdict)
+    }
+
+    /// Serves the pages until a signal.
+    async fn served(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
+        let mut signals = Signals::of_server(screen)?;
+        let random = |error| hindered::machine(screen, "random bytes for the address", &error);
+        let credential = Credential::draw().map_err(random)?;
+        let client = at_rest::reading_client().map_err(|fault| here::log_fault(screen, &fault))?;
+        let bound = http::bind(FREE).await.map_err(|fault| {
+            let exit = screen.fail(CommandExit::Unavailable, fault);
+            screen.say("  try: the same again; systole doctor says what is wrong with this machine");
+            exit
+        })?;
+        let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
+        let door = HttpDoor::open(bound, front, Keyring::of_client(client, credential.clone()));
+        let address = format!("http://{}/#{}", console::reached(door.address()), credential.secret());
+        let redirect = std::env::temp_dir().join(format!("systole-{}.html", random_hex().map_err(random)?));
+        let opened = if self.no_browser { None } else { console::browse(screen, &redirect, &address) };
+        if screen.json {
+            screen.value(&json!({"address": address, "opened": opened.is_some(), "verdict": verdict}));
+        } else {
+            screen.show(&address);
+            let how = opened
+                .map_or_else(|| "open it in a browser".to_owned(), |opener| format!("opened with {opener}"));
+            screen.say(format!("{how}; the address signs in until Ctrl-C ends this"));
+        }
+        let exit = signals.next().await;
+        // The pages still being read are given up: they are of a file that stays.
+        drop(door.close().await);
+        if opened.is_some() {
+            // It holds a secret that counts no more.
+            let _left = std::fs::remove_file(&redirect);
+        }
+        Ok(exit)
+    }
+}
+
+/// The handle for a file that was verified. Its verdict is printed.
+fn shown_with(
+    screen: Screen,
+    file: &Path,
+    reader: Arc<dyn LogReader>,
+    verdict: RestingVerdict,
+) -> Result<OrganismHandle, CommandExit> {
+    if !screen.json {
+        let tone = if verdict.is_sound { TextTone::Held } else { TextTone::Bad };
+        screen.drawn(&paint(tone, &plain(&verdict.words)));
+        screen.say(format!("systole verify {} says what that shows, and what not", quoted(file)));
+    }
+    at_rest::handle(reader, verdict).map_err(|fault| fault_of(screen, file, &fault))
+}
+
+/// Reports that an organism runs on the log: its own console shows more, and follows it.
+fn runs(screen: Screen, file: &Path, pid: u32) -> CommandExit {
+    let console =
+        RunFile::of(file).map(|run| format!("; its console is http://{}/", console::reached(run.address)));
+    let words =
+        format!("process {pid} runs an organism on {}{}", file.display(), console.unwrap_or_default());
+    let exit = screen.fail(CommandExit::Unavailable, words);
+    let file = quoted(file);
+    screen.say(format!("  try: systole console --log {file}; or systole backup, and open the copy"));
+    exit
+}
+
+/// Reports why a file cannot be shown, with a fix for a file that was named.
+fn fault_of(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
+    if !matches!(fault, LogFault::Foreign { .. } | LogFault::Io { .. }) {
+        return here::log_fault(screen, fault);
+    }
+    let is_foreign = fault.is_damage();
+    let exit = screen.fail(if is_foreign { CommandExit::Log } else { CommandExit::Unavailable }, fault);
+    let fix = match is_foreign {
+        true => "the file of a log, as organism.db, or of an export, as case-7.zip".to_owned(),
+        false => format!("a copy of {} that this user can read", quoted(file)),
+    };
+    screen.say(format!("  try: {fix}"));
+    exit
+}

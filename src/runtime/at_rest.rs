@@ -1,0 +1,81 @@
+//! A log that is shown without an organism: the handle with which the doors read it. One client can read all of it, and
+//! every message and every order meets an organism that has stopped.
+//!
+//! A reader and the verdict on the log come in; a handle goes out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::mpsc;
+
+use super::front::{OrganismHandle, OrganismPlaces};
+use super::resting_verdict::RestingVerdict;
+use super::spoken::Voice;
+use super::tail::LogTail;
+use crate::config;
+use crate::edges::log::alarms::LogAlarms;
+use systole_core::types::client::{Client, Role};
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{Digest, Name};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+
+/// The name of the client that reads a log at rest.
+const READER: &str = "reader";
+
+/// The client that reads a log at rest.
+pub fn reading_client() -> Result<Name, LogFault> {
+    let unnamed = |why: &dyn ToString| LogFault::Io { path: READER.to_owned(), why: why.to_string() };
+    Name::parse(READER).map_err(|why| unnamed(&why))
+}
+
+/// A handle that only reads, for a log that was verified.
+pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<OrganismHandle, LogFault> {
+    let last = reader.last()?;
+    let directory: Arc<Path> = verdict.file.parent().unwrap_or(Path::new("")).into();
+    let composition = Arc::new(composition(&*reader, last, &directory)?);
+    let log = (!verdict.is_export).then(|| Arc::from(verdict.file.as_path()));
+    let (followed, _) = LogTail::of(reader.clone(), last);
+    let alarms = LogAlarms::of_file(&verdict.file);
+    Ok(OrganismHandle {
+        composition,
+        places: OrganismPlaces::at_rest(directory, log),
+        reader,
+        room: Arc::default(),
+        began: last,
+        tail: followed.end(),
+        voice: Voice::beside(followed.end()),
+        followed,
+        ways: Weak::new(),
+        // Its other end is gone, so no reader keeps the log open.
+        seats: mpsc::channel(1).0.downgrade(),
+        broker: None,
+        alarms,
+        at_rest: Some(Arc::new(verdict)),
+    })
+}
+
+/// The configuration of the newest record, with the one client that reads. If it cannot be read, one without listeners.
+fn composition(reader: &dyn LogReader, last: Position, directory: &Path) -> Result<Composition, LogFault> {
+    let newest = reader.after(Position(last.0.saturating_sub(1)), 1)?.pop();
+    let source = newest.map(|(_, record)| reader.document(record.header.config)).transpose()?.flatten();
+    let read = source.and_then(|source| config::read_source(&source, directory).ok());
+    let name = reading_client()?;
+    let mut composition = read.unwrap_or_else(|| Composition {
+        organism: name.clone(),
+        hash: Digest([0; 32]),
+        source: Arc::default(),
+        entry: None,
+        listeners: BTreeMap::new(),
+        schemas: Vec::new(),
+        message_bytes: 0,
+        budgets: None,
+        loops: None,
+        broadcasts: Vec::new(),
+        clients: BTreeMap::new(),
+        sections: BTreeMap::new(),
+    });
+    let client = Client { may: Some(Vec::new()), roles: vec![Role::Read], over_nats: false };
+    composition.clients = BTreeMap::from([(name, client)]);
+    Ok(composition)
+}
