@@ -80,6 +80,8 @@ pub(super) struct Started {
     workflow: Name,
     config: Digest,
     pub(super) key: String,
+    /// Whether it is the pause before another try.
+    pub(super) is_pause: bool,
     /// Its note.
     pub(super) at: Millis,
     pub(super) seq: u64,
@@ -262,7 +264,8 @@ impl Notes {
                 self.decided.extend(decided);
                 for (ordinal, key) in starts {
                     // A pause before another try is a part of the step; a time limit is not.
-                    let key = key.strip_prefix("pause:").map(str::to_owned).unwrap_or(key);
+                    let pause = key.strip_prefix("pause:").map(str::to_owned);
+                    let (is_pause, key) = (pause.is_some(), pause.unwrap_or(key));
                     if key.starts_with("timeout:") {
                         continue;
                     }
@@ -272,6 +275,7 @@ impl Notes {
                         workflow: h.from.clone(),
                         config: h.config,
                         key,
+                        is_pause,
                         at: h.time,
                         seq: h.seq,
                         child: None,

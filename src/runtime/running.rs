@@ -192,8 +192,7 @@ impl Organism {
         let program = tokio::task::spawn_blocking(own_hash);
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
         let (places, how) = (OrganismPlaces::of(&plan), (plan.stands_by, plan.given_up));
-        let log = keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how);
-        let log = Box::pin(log).await?;
+        let log = Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));

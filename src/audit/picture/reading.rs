@@ -205,7 +205,7 @@ impl Reading<'_> {
         let ended = times.clone().filter_map(|one| one.ended).max().filter(|_| !open && !state.is_open());
         let tries = own.iter().filter(|part| {
             !part.is_beside
-                && part.started().is_some_and(|one| one.timer.is_none() && !one.key.ends_with(":2"))
+                && part.started().is_some_and(|one| !one.is_pause && !one.key.ends_with(":2"))
                 && Key::of(&part.key).item.is_none_or(|item| item == 1)
         });
         let agents = if step.kind == StepKind::Goal { step.who.len().max(1) } else { 1 };

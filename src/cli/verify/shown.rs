@@ -23,7 +23,7 @@ pub(in crate::cli) fn of_log(
         Ok((summary, gathered)) => {
             let found =
                 LogExamination::new(summary.records, gathered, Vec::new(), &kept.checkpoints, None).verdict();
-            (is_sound(&found), sentence(&found, summary.records as usize))
+            (is_sound(&found), sentence(&found, usize::try_from(summary.records).unwrap_or(usize::MAX)))
         }
         Err(fault) => match damage(&fault) {
             Some((_, verdict, why)) => (false, format!("Verdict: {verdict}. {}.", plain(why))),

@@ -55,8 +55,11 @@ fn f10_each_declared_step_has_its_state_its_count_and_one_line_of_output() {
         assert!(lines[at].starts_with(words), "no {words:?} in\n{text}");
     }
     let all = house.systole(&["tree", "--all"]).stdout;
-    assert!(all.contains("note <checked>") && all.contains("spawn"), "{all}");
-    assert_eq!(picture(&house, &["--at", "2"])["steps"][0]["state"], "not-yet", "as it was at a position");
+    assert!(all.contains("note <checked>") && all.contains("1/1.1  thread "), "{all}");
+    let log = house.systole(&["log", "-n", "0", "--json"]).json_lines();
+    let asked = log.iter().find(|record| record["to"] == "checked").unwrap()["position"].to_string();
+    let asked = asked.trim_matches('"');
+    assert_eq!(picture(&house, &["--at", asked])["steps"][0]["state"], "not-yet", "as it was at a position");
 }
 
 /// Three levels of loops, a step that is skipped, a failure that is kept and tried again, and hostile output.
@@ -81,6 +84,7 @@ workflows:
 const DEEP_REPLIES: &str = "
 - {if: '<current-goal id=\"risky\">', error: {status: 400}, times: always}
 - {if: '<current-goal id=\"answer\">', say: \"Red \\e[31m\\u202Eand\\nback\", times: always}
+- {if: 'iteration=\"1\"', say: Better., times: always}
 - {say: CONVERGED, times: always}
 ";
 
