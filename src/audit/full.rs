@@ -8,6 +8,7 @@ use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{self, MarkedCharacters, escape_unusual};
+use super::glance::attribute;
 use super::layout;
 
 /// The start of a line, and of a line that continues the one above.
@@ -48,8 +49,7 @@ pub fn shown(body: &[u8]) -> ShownPayload {
 pub fn shown_inside(body: &[u8]) -> (ShownPayload, Option<String>) {
     let mut marked = MarkedCharacters::new();
     let Some(Element { tag, inside, .. }) = read(body, &mut marked) else { return (shown(body), None) };
-    // A tag of another namespace begins with that.
-    let is_end = tag.starts_with("<thread-finished ") && !tag.starts_with("<thread-finished xmlns=");
+    let is_end = attribute(body, "thread-finished", "id").is_some();
     match inside.as_slice() {
         [Inside::Element(answer)] if is_end => {
             let mut text = String::new();

@@ -33,7 +33,7 @@ pub(super) struct Tree {
     /// The thread: its id, its beginning, or @last
     #[arg(default_value = "@last")]
     thread: String,
-    /// Show every call, item and thread of a workflow's run, in place of its steps
+    /// Show every call, item and thread of a workflow's run, not its steps
     #[arg(long)]
     all: bool,
 }
