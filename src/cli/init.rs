@@ -243,7 +243,7 @@ fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<F
         if let Some(model) = model {
             text = text.replacen(REHEARSED, &model.in_file(), 1);
             if model.provider != Provider::Script {
-                text = dialect::written(&text);
+                text = dialect::with_dialects(&text);
             }
         }
         Fresh::new(path, text)

@@ -58,7 +58,7 @@ impl OpenLog {
             Ok(front) => front,
             Err(exit) => return exit,
         };
-        here::with_runtime(screen, async { self.served(screen, front).await.unwrap_or_else(|exit| exit) })
+        here::with_runtime(screen, async { self.serve(screen, front).await.unwrap_or_else(|exit| exit) })
     }
 
     /// The file as a handle that reads, or the report of why it cannot be shown.
@@ -89,7 +89,7 @@ impl OpenLog {
     }
 
     /// Serves the pages until a signal.
-    async fn served(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
+    async fn serve(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::of_server(screen)?;
         let random = |error| hindered::machine(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;

@@ -171,7 +171,7 @@ async fn guard(
         return refusal;
     }
     if state.front.at_rest().is_some() && pages::read_only::changes(request.method(), request.uri().path()) {
-        return pages::read_only::refused();
+        return pages::read_only::refusal();
     }
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;

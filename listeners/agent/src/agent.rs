@@ -333,9 +333,10 @@ impl Agent {
             words.push_str(&format!("\nTry: `dialect: {fits}`, which takes an answer without elements."));
         }
         words.extend(thought.map(|thought| format!("\nIts last thought: {thought}")));
-        words.extend(
-            unused.map(|unused| format!("\nIts last answer, which was not accepted: {}", short(unused))),
-        );
+        words
+            .extend(unused.map(|unused| {
+                format!("\nIts last answer, which was not accepted: {}", beginning_of(unused))
+            }));
         let mark = &conversation.mark;
         let (reason, words) = (mark.cover(&in_last_turn(why)), mark.cover(&words));
         let report = dialect::report("synthetic", outcome, Some(&reason), &words);
@@ -344,7 +345,7 @@ impl Agent {
 }
 
 /// An unusable answer, as a report shows it.
-fn short(unused: &str) -> String {
+fn beginning_of(unused: &str) -> String {
     match unused.get(..unused.floor_char_boundary(UNUSED_BYTES)) {
         Some(kept) if kept.len() < unused.len() => {
             format!("{kept}… ({} of {} bytes)", kept.len(), unused.len())

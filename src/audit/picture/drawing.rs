@@ -15,22 +15,18 @@ const NAME: usize = 28;
 pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
     let mut named = Vec::new();
     collect(&run.steps, 1, &mut named);
-    // A sign takes one column on a terminal, and may be counted as two.
-    let room = named.iter().map(|(_, name)| width(name)).max().unwrap_or(0);
+    let room = named.iter().map(|one| width(&one.indent) + width(&one.id)).max().unwrap_or(0);
     let ran = spoken(run.ended.unwrap_or(now).since(run.started));
     let state = run.state.as_str().replace('-', " ");
     let mut title = vec![run.thread.to_string(), paint(TextTone::Name, run.workflow.as_str()), state, ran];
     title.extend(used_words(&run.used));
     let mut lines = vec![cut(&title.join("  "), layout::columns())];
-    for (row, name) in named {
-        let fill = " ".repeat(room.saturating_sub(width(&name)));
+    for NamedRow { row, indent, id } in named {
+        let fill = " ".repeat(room.saturating_sub(width(&indent) + width(&id)));
         let mut words = row_words(row, now);
         if let Some(output) = &row.output {
-            words.push(quoted(row, output));
+            words.push(output_words(row, output));
         }
-        let sign = name.chars().take_while(|c| *c == ' ').count().saturating_sub(2);
-        let (indent, id) = name.split_at_checked(sign).unwrap_or(("", &name));
-        let id = id.trim_start();
         let line = format!("{indent}{} {id}{fill}  {}", row.state.mark(), words.join("  "));
         let line = cut(line.trim_end(), layout::columns());
         let tone = match row.state {
@@ -43,15 +39,23 @@ pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
     lines
 }
 
-fn collect<'r>(rows: &'r [StepRow], depth: usize, named: &mut Vec<(&'r StepRow, String)>) {
+/// A row with its name, cut to the room that names have.
+struct NamedRow<'r> {
+    row: &'r StepRow,
+    indent: String,
+    id: String,
+}
+
+fn collect<'r>(rows: &'r [StepRow], depth: usize, named: &mut Vec<NamedRow<'r>>) {
     for row in rows {
-        let name = format!("{}  {}", "  ".repeat(depth.min(8)), plain(&row.id));
-        named.push((row, cut(&name, NAME)));
+        let indent = "  ".repeat(depth.min(8));
+        let id = cut(&plain(&row.id), NAME.saturating_sub(indent.len()));
+        named.push(NamedRow { row, indent, id });
         collect(&row.steps, depth + 1, named);
     }
 }
 
-fn quoted(row: &StepRow, output: &str) -> String {
+fn output_words(row: &StepRow, output: &str) -> String {
     match row.state {
         StepState::Failed => output.to_owned(),
         _ => format!("\"{output}\""),
@@ -109,14 +113,14 @@ fn used_words(used: &CostRow) -> Vec<String> {
     let tokens = tokens.map(|_| {
         let sum = used.tokens_in + used.tokens_out;
         let more = if used.tokens().ends_with('+') { "+" } else { "" };
-        grouped(&counted(sum, "token"), more)
+        with_commas(&counted(sum, "token"), more)
     });
     let money = Some(used.money_known()).filter(|money| !money.is_empty());
     tokens.into_iter().chain(money).collect()
 }
 
 /// `4442 tokens` as `4,442 tokens`.
-fn grouped(text: &str, more: &str) -> String {
+fn with_commas(text: &str, more: &str) -> String {
     let (number, noun) = text.split_once(' ').unwrap_or((text, ""));
     let mut digits = String::new();
     for (at, digit) in number.chars().enumerate() {

@@ -8,7 +8,7 @@
 const MODEL: &str = "    model: ";
 
 /// The file with `dialect: native` at agents with peers, and `dialect: plain` at the others.
-pub(super) fn written(text: &str) -> String {
+pub(super) fn with_dialects(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((line, after)) = rest.split_once('\n') {
@@ -28,15 +28,15 @@ pub(super) fn written(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::written;
+    use super::with_dialects;
 
     #[test]
     fn an_agent_with_peers_calls_natively_and_one_without_only_answers() {
         let text = "agents:\n  a:\n    model: main\n    # b helps\n    peers: [b]\n  b:\n    model: main\n    turns: 2\n";
         let wanted = "agents:\n  a:\n    model: main\n    dialect: native\n    # b helps\n    peers: [b]\n  b:\n    model: main\n    dialect: plain\n    turns: 2\n";
-        assert_eq!(written(text), wanted);
-        assert_eq!(written(wanted), wanted, "what the file says stays");
+        assert_eq!(with_dialects(text), wanted);
+        assert_eq!(with_dialects(wanted), wanted, "what the file says stays");
         let flow = "agents:\n  a: {model: main, prompt: {identity: You write.}}";
-        assert_eq!(written(flow), flow);
+        assert_eq!(with_dialects(flow), flow);
     }
 }

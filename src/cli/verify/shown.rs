@@ -1,4 +1,4 @@
-//! The verdict on a log or an export whose pages are shown: damage is told too, as long as the rest can be read.
+//! The verdict on a log or an export whose pages are shown. A damaged one has a verdict too, if the rest can be read.
 
 use std::path::{Path, PathBuf};
 

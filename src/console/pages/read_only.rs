@@ -20,8 +20,8 @@ pub(in crate::console) fn changes(method: &Method, path: &str) -> bool {
 }
 
 /// The refusal of a change.
-pub(in crate::console) fn refused() -> Response {
-    let words = "a log without an organism is shown, and nothing in it can be changed; systole run starts an organism";
+pub(in crate::console) fn refusal() -> Response {
+    let words = "this log is shown without an organism, so nothing can be changed; systole run starts one";
     super::guard::with_headers(plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words))
 }
 

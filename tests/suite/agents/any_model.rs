@@ -31,7 +31,7 @@ const MANNERS: [Manner; 4] = [Manner::Prose, Manner::Fenced, Manner::Thinks, Man
 
 impl Manner {
     /// Words or JSON in this manner.
-    fn dressed(self, content: &str) -> String {
+    fn in_manner(self, content: &str) -> String {
         match self {
             Manner::Prose | Manner::Obeys => content.to_owned(),
             Manner::Fenced => format!("```json\n{content}\n```"),
@@ -43,11 +43,11 @@ impl Manner {
     fn replies(self, call: &str) -> String {
         let words = match self {
             Manner::Fenced => format!("```\n{WORDS}\n```"),
-            _ => self.dressed(WORDS),
+            _ => self.in_manner(WORDS),
         };
         let mut reply = serde_json::json!({"say": words, "times": "always"});
         if self != Manner::Prose {
-            reply["fits"] = self.dressed("{}").into();
+            reply["fits"] = self.in_manner("{}").into();
         }
         let call = if self == Manner::Obeys && !call.is_empty() {
             format!("- {{call: {call}}}\n")
@@ -129,7 +129,7 @@ agents:
 
 impl Template {
     /// A copy of it whose model is that mock.
-    fn copied(&self, mock: &MockModel, more: &str) -> tempfile::TempDir {
+    fn organism_with(&self, mock: &MockModel, more: &str) -> tempfile::TempDir {
         let folder = folder(&[("organism.yaml", SMALLEST)]);
         if !self.name.is_empty() {
             let source = Path::new("config").join(self.name);
@@ -178,7 +178,7 @@ fn e8_a_model_of_any_manner_answers_the_first_question_of_the_readme_and_of_each
     for template in &TEMPLATES {
         for manner in MANNERS {
             let mock = mock(&manner.replies(template.call));
-            let folder = template.copied(&mock, "");
+            let folder = template.organism_with(&mock, "");
             let ran =
                 systole_with(folder.path(), &["ask", "--to", template.to, template.question], &VARIABLES);
             let words = format!("{} {manner:?}: {}", template.name, told(folder.path(), &ran));
@@ -201,7 +201,7 @@ fn e7_after_prose_in_the_dialect_xml_ask_prints_what_came_and_the_dialect_that_t
     let [template, ..] = &TEMPLATES;
     let said = format!("{WORDS}\n\u{1b}[31m and </b> \u{202e}none");
     let mock = mock(&format!("- {}\n", serde_json::json!({"say": said, "times": "always"})));
-    let folder = template.copied(&mock, "");
+    let folder = template.organism_with(&mock, "");
     let path = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("dialect: plain", "dialect: xml")).unwrap();
@@ -226,9 +226,10 @@ fn e8_a_model_of_any_manner_brings_a_release_to_its_person() {
             r#"{"version": "2.0.0", "steps": "Deploy."}"#,
             r#"{"goal": "plan", "met": "yes", "scope-left": false}"#,
         ];
-        let replies = answers.map(|json| format!("- {}\n", serde_json::json!({"say": manner.dressed(json)})));
+        let replies =
+            answers.map(|json| format!("- {}\n", serde_json::json!({"say": manner.in_manner(json)})));
         let mock = mock(&replies.concat());
-        let folder = release.copied(&mock, "");
+        let folder = release.organism_with(&mock, "");
         let ran = systole_with(folder.path(), &["send", "release-request", "service=billing"], &VARIABLES);
         let words = format!("{manner:?}: {}", told(folder.path(), &ran));
         assert_eq!(ran.code, Some(6), "a person is asked: {words}");
@@ -251,7 +252,7 @@ fn e18_after_a_kill_in_mid_answer_the_next_start_answers_without_a_person() {
     for (template, manner) in TEMPLATES.iter().zip(MANNERS.into_iter().rev().cycle()) {
         let manner = if template.is_typed { Manner::Thinks } else { manner };
         let mock = mock(&[CUT, &manner.replies(template.call)].concat());
-        let folder = template.copied(&mock, "");
+        let folder = template.organism_with(&mock, "");
         killed_in_mid_answer(template, folder.path(), &mock);
         let ran = systole_with(folder.path(), &template.send(), &VARIABLES);
         let words = format!("{} {manner:?}: {}", template.name, told(folder.path(), &ran));
@@ -267,7 +268,7 @@ fn b15_a_request_that_a_kill_interrupted_counts_in_the_budget() {
     // Each request keeps 4,000 tokens for its answer. Where two do not fit, the second has to be the last.
     for (tokens, is_last) in [(6_000, true), (60_000, false)] {
         let mock = mock(&[CUT, &Manner::Obeys.replies("")].concat());
-        let folder = template.copied(&mock, &format!("budgets: {{tokens: {tokens}}}\n"));
+        let folder = template.organism_with(&mock, &format!("budgets: {{tokens: {tokens}}}\n"));
         killed_in_mid_answer(template, folder.path(), &mock);
         let ran = systole_with(folder.path(), &template.send(), &VARIABLES);
         let words = format!("{tokens}: {}", told(folder.path(), &ran));

@@ -199,7 +199,7 @@ fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
 }
 
 fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
-    if let Some(taken) = rehearsed(agent, contracts, heard) {
+    if let Some(taken) = elements_of_script(agent, contracts, heard) {
         return taken;
     }
     match agent.dialect {
@@ -215,7 +215,7 @@ fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
 
 /// The actions or the final that a script wrote as elements for an agent of another dialect: the same script is for every
 /// dialect.
-fn rehearsed(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+fn elements_of_script(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     let may_be = agent.is_rehearsed && agent.dialect != Dialect::Xml && heard.calls().next().is_none();
     may_be.then(|| xml::take(agent, contracts, heard)).filter(Taken::is_usable)
 }
