@@ -367,7 +367,7 @@ impl RanCall {
         let (state, what) = match CallEndKind::of(record) {
             _ if h.kind == RecordKind::Terminal => ("ended", None),
             Some(_) if h.call.as_ref() != Some(call) => return None,
-            Some(CallEndKind::Answered { element }) => ("answered", Some(element)),
+            Some(CallEndKind::Answered { element, .. }) => ("answered", Some(element)),
             Some(CallEndKind::Handled) => ("handled", None),
             Some(CallEndKind::Failed { code, .. }) => ("failed", Some(code.to_owned())),
             None => return None,

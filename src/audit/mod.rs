@@ -19,6 +19,7 @@ pub mod erasures;
 pub mod export;
 pub mod exposed;
 pub mod finding;
+pub mod first_cause;
 pub mod fold_rows;
 pub mod full;
 pub mod glance;

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::columns::{self, cut_counted};
+use super::first_cause::FirstCause;
 use super::glance::{glance, told};
 use super::layout::{self, TextTone, paint};
 use super::pauses::ThreadPause;
@@ -224,12 +225,11 @@ fn outcome(record: &Record) -> Option<String> {
         }
         (RecordKind::Outcome, Some(RecordCode::Handled)) if is_top => Some("handled".to_owned()),
         (RecordKind::Outcome, Some(RecordCode::Code(code))) if is_top => {
-            let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
-            Some(format!(
-                "{} {}",
-                paint(TextTone::Bad, &format!("failed: {code}:", code = code.as_str())),
-                words
-            ))
+            let words = told(&record.body).map_or_else(
+                || format!("{}: {}", code.as_str(), glance(&record.body).words),
+                |error| FirstCause::of(&error).line(),
+            );
+            Some(format!("{} {words}", paint(TextTone::Bad, "failed:")))
         }
         _ => None,
     }

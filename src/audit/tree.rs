@@ -30,6 +30,9 @@ const PAGE: usize = 512;
 /// Most records for one tree: a few seconds of reading, and more than a person reads on a screen.
 const MOST_RECORDS: u64 = 200_000;
 
+/// Most columns of the text of an answer.
+const WORDS: usize = 200;
+
 /// A thread with its calls and its children.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadTree {
@@ -95,6 +98,8 @@ pub enum CallEndKind {
     Answered {
         /// Its element.
         element: String,
+        /// The beginning of its text.
+        words: String,
     },
     /// Without a payload, as its `returns` allow.
     Handled,
@@ -112,7 +117,8 @@ impl CallEndKind {
     pub fn of(record: &Record) -> Option<CallEndKind> {
         match (record.header.kind, record.header.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
-                Some(CallEndKind::Answered { element: glance(&record.body).element })
+                let seen = glance(&record.body);
+                Some(CallEndKind::Answered { element: seen.element.clone(), words: seen.text(WORDS) })
             }
             (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => None,
             (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(CallEndKind::Handled),

@@ -18,6 +18,7 @@ pub use wording::{Asker, brief, drawn, ends, report};
 use systole_kit::money::Money;
 
 use super::columns::plain;
+use super::first_cause::{self, FirstCause};
 use super::glance::glance;
 use super::pauses::ThreadPause;
 use super::posts::{DueCallState, DueCalls};
@@ -57,6 +58,8 @@ pub struct ThreadWaits {
     pub models: Vec<ModelUse>,
     /// The time limits of the open messages from outside in it, if they have one.
     pub times: Vec<WorkingTime>,
+    /// Why its last top call failed, if it did and nothing is open.
+    pub failed: Option<FirstCause>,
 }
 
 /// The model use of a message from outside, including reserves for calls without a result.
@@ -167,6 +170,8 @@ impl ThreadWaits {
         }
         // Paths sort as text, but people expect numeric order.
         reasons.sort_by_key(|reason| reason.call.top_number());
+        let is_at_work = thread.life() == ThreadState::Working;
+        let failed = if is_at_work { None } else { first_cause::of_thread(reader, &thread.id, thread.seq)? };
         Ok(ThreadWaits {
             thread: thread.id.clone(),
             life: thread.life(),
@@ -177,6 +182,7 @@ impl ThreadWaits {
             timers: kept(thread),
             models: models(whole, thread),
             times: times(whole, thread),
+            failed,
         })
     }
 

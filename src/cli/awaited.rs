@@ -2,17 +2,23 @@
 //! continue.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use crate::audit::picture::{Pictured, RunPicture};
 use crate::audit::posts::DueCalls;
+use crate::audit::tree;
 use crate::audit::whole::LogState;
 use crate::audit::why::{CallWait, ThreadWaits};
+use crate::config;
 use crate::console::api_types::ApiRecord;
+use crate::edges::clock::WallClock;
+use crate::runtime::workflow_steps;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::CallState;
 use systole_core::pump::wake;
 use systole_core::rules::question;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::LogReader;
+use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
 
@@ -80,6 +86,18 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
         }
     }
     work
+}
+
+/// The picture of the newest run in a thread, by the log; `None` if it has none.
+pub(super) fn picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture> {
+    let id = ThreadId::parse(thread).ok()?;
+    let read = |source: &[u8]| config::read_source(source, Path::new(".")).map_err(|why| why.to_string());
+    let whole = LogState::look(reader, &read, Some(std::process::id())).ok()?;
+    let (tree, standing) = tree::standing(reader, &whole, &id, WallClock.now()).ok()??;
+    match workflow_steps::picture_of(reader, &whole, &tree, &standing).ok()? {
+        Pictured::Run(run) => Some(*run),
+        Pictured::Nothing | Pictured::Unread(_) => None,
+    }
 }
 
 /// Who works, and for how long, in one line; `None` if no reply is due.

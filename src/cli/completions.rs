@@ -10,7 +10,7 @@ use super::screen::Screen;
 
 /// The kind of completion for arguments with these names. Options are completed under their own names.
 const SORTS: &[(&str, &[&str])] =
-    &[("threads", &["thread", "message"]), ("approvals", &["id", "ids"]), ("codes", &["code"])];
+    &[("threads", &["thread", "message"]), ("approvals", &["id", "ids"]), ("codes", &["word"])];
 
 /// Prints the script by which a shell completes commands, options and ids.
 ///

@@ -1,5 +1,7 @@
-//! `systole explain`: the meaning of a code, the message that comes with it, and what to do about it.
-//! Everything comes from the table of the pump's codes and that of the listeners'; it runs nothing and reads no log.
+//! `systole explain`: the meaning of a word. Of a code also the message that comes with it, and what to do about it.
+//! Everything comes from tables that are kept anyway; it runs nothing and reads no log.
+
+mod words;
 
 use clap::Args;
 use serde_json::json;
@@ -10,18 +12,21 @@ use super::listener_codes::KnownCode;
 use super::screen::Screen;
 use crate::audit::columns::wrapped;
 use systole_core::types::codes::Code;
+use words::KnownWord;
 
-/// Says what a code means, with an example and the fix.
+/// Says what a word means: a code, a key of the file, an element, a command, a word of the glossary.
 ///
-/// Without a code it lists all of them; a family, as `payload`, lists its own.
+/// Without a word it lists all codes; a family, as `payload`, lists its own.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole explain payload.invalid
+  systole explain agents.NAME.dialect
+  systole explain thread-spawned
   systole explain config
   systole explain")]
 pub(super) struct Explain {
-    /// The code, as config.value, or a family, as config
-    code: Option<String>,
+    /// The word, as config.value, dialect or thread; or a family, as config
+    word: Vec<String>,
     /// Print data as JSON
     #[arg(long)]
     json: bool,
@@ -31,18 +36,43 @@ impl Explain {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         let codes = KnownCode::all();
-        let Some(typed) = self.code.as_deref().map(str::trim) else {
+        if self.word.is_empty() {
             return list(screen, codes.iter());
-        };
+        }
+        let typed = self.word.join(" ");
+        let typed = typed.trim();
         if let Some(code) = codes.iter().find(|code| code.as_str() == typed) {
             tell(screen, code);
             return CommandExit::Done;
         }
+        let words = words::find(typed);
+        for (at, word) in words.iter().enumerate() {
+            if at > 0 && !screen.json {
+                screen.drawn("");
+            }
+            tell_word(screen, word);
+        }
         let family = typed.trim_end_matches(['.', '*']);
         if codes.iter().any(|code| code.family() == family) {
+            if !words.is_empty() && !screen.json {
+                screen.drawn("");
+            }
             return list(screen, codes.iter().filter(|code| code.family() == family));
         }
-        unknown(screen, typed, &codes)
+        if words.is_empty() { unknown(screen, typed, &codes) } else { CommandExit::Done }
+    }
+}
+
+/// A word that is no code.
+fn tell_word(screen: Screen, word: &KnownWord) {
+    if screen.json {
+        return screen.value(&word.as_json());
+    }
+    wrapped(&format!("{} ({}):", word.name, word.kind), 4, &word.meaning)
+        .iter()
+        .for_each(|line| screen.drawn(line));
+    for (label, text) in &word.more {
+        wrapped(&format!("  {label}:"), 4, text).iter().for_each(|line| screen.drawn(line));
     }
 }
 
@@ -86,8 +116,11 @@ fn as_json(code: &KnownCode) -> serde_json::Value {
 
 fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
     let exit = match typed {
-        "" => screen.fail(CommandExit::Usage, "the code is empty"),
-        _ => screen.fail(CommandExit::Usage, format!("there is no code `{typed}`")),
+        "" => screen.fail(CommandExit::Usage, "the word is empty"),
+        _ => {
+            let words = format!("`{typed}` is no code, key, element, command or word of the glossary");
+            screen.fail(CommandExit::Usage, words)
+        }
     };
     let codes = || all.iter().map(KnownCode::as_str);
     // If the family is missing, the code that ends in this name is meant.
@@ -105,9 +138,11 @@ fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
         true => nearest(typed, codes()),
         false => family.or(bare),
     };
+    let near =
+        nearest(typed, near.into_iter().chain(words::near(typed).as_deref())).or(near).map(str::to_owned);
     let fix = match near {
         Some(near) => format!("  try: systole explain {near}"),
-        None => "  try: systole explain, which lists them all".to_owned(),
+        None => "  try: systole explain, which lists all codes".to_owned(),
     };
     screen.say(fix);
     exit

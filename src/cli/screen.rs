@@ -189,6 +189,23 @@ impl Screen {
         }
     }
 
+    /// Writes lines over those that were written so before. The last one is not ended.
+    pub(super) fn block_drawn(self, before: usize, lines: &[String]) {
+        let mut out = std::io::stderr().lock();
+        if out.is_terminal() {
+            let up = before.checked_sub(1).filter(|up| *up > 0).map(|up| format!("\u{1b}[{up}A"));
+            let up = up.unwrap_or_default();
+            // If stderr is gone, no one misses it.
+            let _gone = write!(out, "\r{up}\u{1b}[J{}", lines.join("\n")).and_then(|()| out.flush());
+        }
+    }
+
+    /// The rows of the terminal that stderr is. One that does not report its size has the classic height.
+    pub(super) fn talk_rows(self) -> usize {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+        size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24)
+    }
+
     /// Prompts for a line.
     pub(super) fn prompt(self) {
         let mut out = std::io::stderr().lock();

@@ -256,10 +256,14 @@ impl<'a> Waiter<'a> {
     /// Takes the next record. If it is the awaited one, prints it and returns the exit.
     fn take(&mut self, record: &ApiRecord) -> Option<CommandExit> {
         self.tail.note();
+        if self.spoken {
+            self.tail.look(|| self.way.picture(&self.receipt.thread));
+        }
         let Some(ending) = ending(self.receipt, record) else {
             // A reader of a pipe gets a line for each step; a person who watches sees every record.
             let is_shown = self.screen.for_talk().terminal || is_step(record);
-            let is_wanted = !self.spoken || self.tail.is_inside(self.receipt, record);
+            let is_inside = self.tail.is_inside(self.receipt, record) && !self.tail.has_picture();
+            let is_wanted = !self.spoken || is_inside;
             if !self.screen.json && is_shown && is_wanted {
                 self.tail.clear();
                 self.live.mention(record);
@@ -269,7 +273,7 @@ impl<'a> Waiter<'a> {
             }
             return self.asked.is_some().then(|| self.halt()).flatten();
         };
-        self.tail.clear();
+        self.leave();
         let (outcome, exit) = match &ending {
             CallResult::Answered => ("answered", CommandExit::Done),
             CallResult::Handled => ("handled", CommandExit::Done),
@@ -282,8 +286,8 @@ impl<'a> Waiter<'a> {
         } else if self.spoken {
             spoken::show(self.screen, &ending, record);
         } else {
-            if let CallResult::Failed(_) = ending {
-                self.live.mention(record);
+            if let CallResult::Failed(code) = &ending {
+                spoken::show_failure(self.screen, code, record);
             }
             self.screen.show(&record.body);
             if ending == CallResult::Partial {
@@ -302,7 +306,16 @@ impl Waiter<'_> {
 
     /// Runs once per second.
     fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+        if self.spoken {
+            self.tail.look(|| self.way.picture(&self.receipt.thread));
+        }
         self.tail.tick(at_work);
+    }
+
+    /// Removes what was shown in place, before the end is told.
+    fn leave(&mut self) {
+        self.tail.leave(|| self.way.picture(&self.receipt.thread));
+        self.tail.clear();
     }
 
     /// Prints a message in between.
@@ -314,7 +327,7 @@ impl Waiter<'_> {
     /// The exit, if only a person can continue.
     fn halt(&mut self) -> Option<CommandExit> {
         let up_to = self.way.waits_for_a_person(&self.receipt.thread)?;
-        self.tail.clear();
+        self.leave();
         if self.screen.json {
             let record = self.asked.as_ref().map(|record| self.way.dressed(record));
             let receipt = Some(self.receipt);

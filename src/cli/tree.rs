@@ -1,5 +1,5 @@
-//! `systole tree`: what came of a message. The run of a workflow is a line for each declared step; anything else, and
-//! everything of a run, is a tree of calls, items, answers and threads.
+//! `systole tree`: what came of a message. The run of a workflow is a line for each declared step, that of an agent one for
+//! each call of its turns; anything else, and everything of a run, is a tree of calls, items, answers and threads.
 
 use clap::Args;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use super::forms::Forms;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use crate::audit::columns::wrapped;
+use crate::audit::layout;
 use crate::audit::picture::{self, Pictured};
 use crate::audit::tree;
 use crate::audit::why::{ThreadWaits, WaitReason};
@@ -33,7 +34,7 @@ pub(super) struct Tree {
     /// The thread: its id, its beginning, or @last
     #[arg(default_value = "@last")]
     thread: String,
-    /// Show every call, item and thread of a workflow's run, not its steps
+    /// Show every call, item and thread of a run, not its steps or turns
     #[arg(long)]
     all: bool,
 }
@@ -62,7 +63,9 @@ impl Tree {
             return Ok(CommandExit::Done);
         }
         let drawn = match (&pictured, self.all) {
-            (Pictured::Run(run), false) => with_pause(picture::draw(run, now), &standing, &id, now),
+            (Pictured::Run(run), false) => {
+                with_pause(picture::draw(run, now, layout::columns()), &standing, &id, now)
+            }
             _ => lines(&tree, &standing, &id, now),
         };
         if let Pictured::Unread(why) = &pictured {

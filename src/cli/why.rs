@@ -27,6 +27,9 @@ pub(super) struct Why {
     place: Place,
     #[command(flatten)]
     past: PastPosition,
+    /// Show each call that a failure went through
+    #[arg(long, requires = "thread")]
+    all: bool,
     /// The thread: its id, its beginning, or @last; none: all at work
     thread: Option<String>,
 }
@@ -42,7 +45,7 @@ impl Why {
         let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&*looking.view, looking.screen);
         let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
-        let asker = Asker { now: looking.now, start: looking.start() };
+        let asker = Asker { now: looking.now, start: looking.start(), all: self.all };
         if let Some(typed) = &self.thread {
             let id = looking.find(typed)?;
             let found = whole.thread(reader, &id).map_err(|fault| looking.fault(&fault))?;

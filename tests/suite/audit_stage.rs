@@ -106,7 +106,7 @@ pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: 
 /// The full text about a thread, with a check that each line fits; and its entries in the list, on one
 /// line.
 pub(crate) fn words(standing: &ThreadWaits, start: Option<&str>) -> (String, String) {
-    let asker = Asker { now: WallClock.now(), start };
+    let asker = Asker { now: WallClock.now(), start, all: false };
     let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
     (narrow(&report(standing, &asker)), flat(&narrow(&list)))
 }

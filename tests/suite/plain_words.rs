@@ -49,7 +49,7 @@ fn every_command_reports_an_empty_name_as_empty() {
     tells(
         &systole(&["explain", ""]),
         2,
-        &["error: the code is empty", "try: systole explain, which lists them all"],
+        &["error: the word is empty", "try: systole explain, which lists all codes"],
     );
     tells(
         &systole(&["listener", "try", ""]),
@@ -88,8 +88,10 @@ fn every_command_reports_an_empty_name_as_empty() {
 fn a_code_that_only_shares_letters_with_another_is_not_near_to_it() {
     let house = house();
     for (typed, fix) in [
-        ("nope", "systole explain, which lists them all"),
-        ("peer", "systole explain, which lists them all"),
+        ("zzzz", "systole explain, which lists all codes"),
+        ("threat", "systole explain thread"),
+        ("thread-spwaned", "systole explain thread-spawned"),
+        ("dialekt", "systole explain dialect"),
         ("not-a-per", "systole explain route.not-a-peer"),
         ("unreach", "systole explain config.unreached"),
     ] {

@@ -117,10 +117,26 @@ impl Drop for Terminal {
     }
 }
 
-/// The lines that stay on a terminal, without the overwritten line, times of day, and thread ids.
+/// The lines that stay on a terminal, without what was overwritten, times of day, and thread ids.
 pub(crate) fn lines_that_stay(screen: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (at, written) in screen.split('\n').enumerate() {
+        if at > 0 {
+            lines.push(String::new());
+        }
+        for (at, part) in written.split("\u{1b}[J").enumerate() {
+            // Everything from the beginning of the block on is cleared, and written again.
+            if at > 0 {
+                let up = lines.last().and_then(|line| line.rsplit('\r').next()?.strip_prefix("\u{1b}["));
+                let up = up.and_then(|up| up.strip_suffix('A')?.parse::<usize>().ok()).unwrap_or(0);
+                lines.truncate(lines.len().saturating_sub(up + 1));
+                lines.push(String::new());
+            }
+            lines.last_mut().unwrap().push_str(part);
+        }
+    }
     let whole: Vec<&str> =
-        screen.lines().map(|line| line.rsplit("\u{1b}[K").next().unwrap_or_default().trim_end()).collect();
+        lines.iter().map(|line| line.rsplit("\u{1b}[K").next().unwrap_or_default().trim_end()).collect();
     crate::session::untimed(&whole.join("\n"))
         .lines()
         .filter(|line| !line.is_empty())

@@ -5,22 +5,22 @@
 use super::rows::{RunPicture, StepRow, StepState};
 use crate::audit::columns::{counted, cut, plain, width};
 use crate::audit::costs::CostRow;
-use crate::audit::layout::{self, TextTone, paint};
+use crate::audit::layout::{TextTone, paint};
 use systole_core::types::time::{Millis, spoken};
 
 /// Most columns of a step's name with its indent.
 const NAME: usize = 28;
 
-/// The lines of a picture: the run, then a line for each step.
-pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
+/// The lines of a picture, each within those columns: the run, then a line for each step.
+pub fn draw(run: &RunPicture, now: Millis, columns: usize) -> Vec<String> {
     let mut named = Vec::new();
     collect(&run.steps, 1, &mut named);
     let room = named.iter().map(|one| width(&one.indent) + width(&one.id)).max().unwrap_or(0);
     let ran = spoken(run.ended.unwrap_or(now).since(run.started));
     let state = run.state.as_str().replace('-', " ");
-    let mut title = vec![run.thread.to_string(), paint(TextTone::Name, run.workflow.as_str()), state, ran];
+    let mut title = vec![run.thread.to_string(), paint(TextTone::Name, run.name.as_str()), state, ran];
     title.extend(used_words(&run.used));
-    let mut lines = vec![cut(&title.join("  "), layout::columns())];
+    let mut lines = vec![cut(&title.join("  "), columns)];
     for NamedRow { row, indent, id } in named {
         let fill = " ".repeat(room.saturating_sub(width(&indent) + width(&id)));
         let mut words = row_words(row, now);
@@ -28,7 +28,7 @@ pub fn draw(run: &RunPicture, now: Millis) -> Vec<String> {
             words.push(output_words(row, output));
         }
         let line = format!("{indent}{} {id}{fill}  {}", row.state.mark(), words.join("  "));
-        let line = cut(line.trim_end(), layout::columns());
+        let line = cut(line.trim_end(), columns);
         let tone = match row.state {
             StepState::Failed => Some(TextTone::Bad),
             StepState::WaitsForPerson | StepState::Paused => Some(TextTone::Held),

@@ -11,17 +11,19 @@ use serde_json::Value;
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 
-use super::rows::{DeclaredStep, PartCount, RunPicture, StepKind, StepRow, StepState};
+use super::agent::AgentReading;
+use super::rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRow, StepState, rank, urgent};
 use crate::audit::columns::{cut_always, plain};
 use crate::audit::costs::{self, CostRow, joined};
-use crate::audit::glance::glance;
+use crate::audit::first_cause::FirstCause;
+use crate::audit::glance::{SystemError, glance};
 use crate::audit::runs::{Key, Notes, Started, WorkflowRuns};
 use crate::audit::tree::{CallEndKind, CallNode, ThreadTree};
 use crate::audit::whole::LogState;
 use crate::audit::why::ThreadWaits;
 use systole_core::rules::question;
 use systole_core::types::composition::ListenerSection;
-use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
 /// Most columns of an output.
@@ -44,9 +46,9 @@ pub struct Look<'a> {
 /// What there is to show of a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pictured {
-    /// The run of a workflow.
+    /// The run of a workflow or of an agent.
     Run(Box<RunPicture>),
-    /// No workflow runs in it.
+    /// Neither runs in it.
     Nothing,
     /// Its configuration cannot be read.
     Unread(String),
@@ -75,19 +77,31 @@ pub fn read(look: &Look<'_>, tree: &ThreadTree, waits: &ThreadWaits) -> Result<P
         });
         return Ok(why.map_or(Pictured::Nothing, Pictured::Unread));
     };
-    if !section.path.starts_with("workflows.") {
-        return Ok(Pictured::Nothing);
-    }
-    let Some(steps) = (look.declared)(section) else {
-        let words = format!("{} cannot be read, so this is the tree of the records", plain(&section.path));
-        return Ok(Pictured::Unread(words));
+    let is_agent = |name: &Name| {
+        look.whole.section(config, name).is_some_and(|section| section.path.starts_with("agents."))
+    };
+    let steps = match (look.declared)(section) {
+        _ if is_agent(&call.listener) => Vec::new(),
+        _ if !section.path.starts_with("workflows.") => return Ok(Pictured::Nothing),
+        Some(steps) => steps,
+        None => {
+            let words =
+                format!("{} cannot be read, so this is the tree of the records", plain(&section.path));
+            return Ok(Pictured::Unread(words));
+        }
     };
     let costs = costs::by_thread(look.reader, &tree.thread)?;
     let mut reading =
         Reading { look, waits, costs, parts: Vec::new(), decided: HashMap::new(), is_open: false };
     reading.is_open = call.ended.is_none() && tree.ended_by.is_none();
+    if is_agent(&call.listener) {
+        let own = AgentReading { waits, costs: &reading.costs, is_agent: &is_agent };
+        let run = reading.run(tree, path, call, RunKind::Agent, own.rows(tree, path, call));
+        return Ok(Pictured::Run(Box::new(run)));
+    }
     reading.gather(tree, path, call)?;
-    reading.run(tree, path, call, &steps).map(|run| Pictured::Run(Box::new(run)))
+    let rows = steps.iter().map(|step| reading.row(step, "")).collect::<Result<Vec<_>, _>>()?;
+    Ok(Pictured::Run(Box::new(reading.run(tree, path, call, RunKind::Workflow, rows))))
 }
 
 /// Something that was started, and where.
@@ -156,9 +170,9 @@ impl Reading<'_> {
         tree: &ThreadTree,
         path: &CallPath,
         call: &CallNode,
-        steps: &[DeclaredStep],
-    ) -> Result<RunPicture, LogFault> {
-        let steps = steps.iter().map(|step| self.row(step, "")).collect::<Result<Vec<_>, _>>()?;
+        kind: RunKind,
+        steps: Vec<StepRow>,
+    ) -> RunPicture {
         let state = match &call.ended {
             Some(ended) if matches!(ended.way, CallEndKind::Failed { .. }) => StepState::Failed,
             Some(_) => StepState::Done,
@@ -166,16 +180,17 @@ impl Reading<'_> {
             None if self.waits.paused.is_some() => StepState::Paused,
             None => urgent(&steps).unwrap_or(StepState::Running),
         };
-        Ok(RunPicture {
+        RunPicture {
             thread: tree.thread.clone(),
             call: path.clone(),
-            workflow: call.listener.clone(),
+            kind,
+            name: call.listener.clone(),
             state,
             started: call.opened,
             ended: call.ended.as_ref().map(|ended| ended.at).or(tree.ended_by.as_ref().map(|(at, _)| *at)),
             used: joined(self.costs.values()),
             steps,
-        })
+        }
     }
 
     fn row(&self, step: &DeclaredStep, prefix: &str) -> Result<StepRow, LogFault> {
@@ -346,7 +361,7 @@ impl Reading<'_> {
             return StepState::WaitsForTimer;
         }
         let Some(child) = &one.child else { return StepState::Running };
-        let below = |thread: &ThreadId| thread == child || is_below(thread, child);
+        let below = |thread: &ThreadId| thread.is_within(child);
         let leaves = self.waits.leaves();
         let mut leaves = leaves.iter().filter(|leaf| below(&leaf.thread)).peekable();
         let is_up_to_a_person = leaves.peek().is_some() && leaves.all(|leaf| leaf.cause.is_up_to_a_person());
@@ -358,7 +373,7 @@ impl Reading<'_> {
         let roots: Vec<&ThreadId> = parts.iter().filter_map(|part| part.started()?.child.as_ref()).collect();
         let mut used = CostRow::default();
         for (thread, row) in &self.costs {
-            if roots.iter().any(|root| *root == thread || is_below(thread, root)) {
+            if roots.iter().any(|root| thread.is_within(root)) {
                 used.join(row);
             }
         }
@@ -415,31 +430,21 @@ fn covers(step: &DeclaredStep, key: &str, prefix: &str, around: &str) -> bool {
         || step.steps.iter().any(|inside| covers(inside, key, prefix, &format!("{prefix}{}", step.id)))
 }
 
-fn is_below(thread: &ThreadId, root: &ThreadId) -> bool {
-    thread.as_str().strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// The open state of some rows that a person should see first.
-fn urgent(rows: &[StepRow]) -> Option<StepState> {
-    rows.iter().map(|row| row.state).filter(|state| state.is_open()).max_by_key(|state| rank(*state))
-}
-
-const fn rank(state: StepState) -> u8 {
-    match state {
-        StepState::WaitsForPerson => 4,
-        StepState::Paused => 3,
-        StepState::Running => 2,
-        _ => 1,
-    }
-}
-
-/// The message of the innermost error in a payload.
+/// The first cause of the innermost error in a payload.
 fn error_words(body: &[u8]) -> Option<String> {
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut words = None;
     loop {
         match gate.step().ok()? {
-            GateStep::Open(_) => words = gate.attribute("message").map(|text| plain(&text)).or(words),
+            GateStep::Open(_) => {
+                let error = gate.attribute("code").zip(gate.attribute("message"));
+                let error = error.map(|(code, message)| SystemError {
+                    code: plain(&code),
+                    message: plain(&message),
+                    ..SystemError::default()
+                });
+                words = error.map(|error| FirstCause::of(&error).line()).or(words);
+            }
             GateStep::Done => return words,
             _ => {}
         }

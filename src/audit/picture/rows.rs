@@ -114,15 +114,26 @@ pub struct StepRow {
     pub steps: Vec<StepRow>,
 }
 
-/// A run of a workflow.
+/// What runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunKind {
+    /// A workflow: its rows are the declared steps.
+    Workflow,
+    /// An agent: its rows are the calls of its turns.
+    Agent,
+}
+
+/// A run of a workflow or of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunPicture {
     /// The thread in which it runs.
     pub thread: ThreadId,
     /// Its call.
     pub call: CallPath,
-    /// The workflow.
-    pub workflow: Name,
+    /// What runs.
+    pub kind: RunKind,
+    /// The workflow or the agent.
+    pub name: Name,
     /// Its state.
     pub state: StepState,
     /// When it was asked for.
@@ -131,8 +142,18 @@ pub struct RunPicture {
     pub ended: Option<Millis>,
     /// What its models used.
     pub used: CostRow,
-    /// Its declared steps.
+    /// Its rows.
     pub steps: Vec<StepRow>,
+}
+
+impl RunKind {
+    /// The word for programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RunKind::Workflow => "workflow",
+            RunKind::Agent => "agent",
+        }
+    }
 }
 
 impl StepState {
@@ -234,12 +255,27 @@ impl RunPicture {
         json!({
             "thread": self.thread.as_str(),
             "call": self.call.as_str(),
-            "workflow": self.workflow.as_str(),
+            "kind": self.kind.as_str(),
+            "name": self.name.as_str(),
             "state": self.state.as_str(),
             "started": self.started.to_string(),
             "ended": self.ended.map(|at| at.to_string()),
             "used": self.used.as_json(),
             "steps": self.steps.iter().map(StepRow::as_json).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// The open state of some rows that a person should see first.
+pub(super) fn urgent(rows: &[StepRow]) -> Option<StepState> {
+    rows.iter().map(|row| row.state).filter(|state| state.is_open()).max_by_key(|state| rank(*state))
+}
+
+pub(super) const fn rank(state: StepState) -> u8 {
+    match state {
+        StepState::WaitsForPerson => 4,
+        StepState::Paused => 3,
+        StepState::Running => 2,
+        _ => 1,
     }
 }

@@ -8,6 +8,7 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_kit::{DocumentLimits, namespaces};
 
+use crate::audit::first_cause::FirstCause;
 use crate::audit::{glance, texts};
 use crate::edges::log::search::{SearchField, SearchTerm};
 use systole_core::rules::{approval_payload, question};
@@ -147,12 +148,11 @@ impl FoundText {
         self.text.push_str(text);
     }
 
-    /// Adds the codes that a listener gave to its failure: the message names the listener, then its code, and then those
-    /// of what failed below it.
+    /// Adds the codes that a listener gave to its failure, and those of what failed below it.
     fn add_own_codes(&mut self, body: &[u8]) {
-        let message = glance::attribute(body, "system-error", "message").unwrap_or_default();
-        let names = message.split(": ").take_while(|part| !part.contains(char::is_whitespace));
-        let codes = names.filter(|name| name.contains('.'));
+        let Some(error) = glance::told(body) else { return };
+        let places = FirstCause::of(&error).places;
+        let codes = places.iter().map(|place| &place.code).filter(|code| code.contains('.'));
         self.terms.extend(codes.map(|code| SearchTerm::new(SearchField::Code, code)));
     }
 

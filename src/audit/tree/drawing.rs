@@ -215,7 +215,7 @@ impl Drawing<'_> {
 fn how(ended: &CallEnd, opened: Millis) -> (String, String) {
     let after = spoken(ended.at.since(opened));
     match &ended.way {
-        CallEndKind::Answered { element } => {
+        CallEndKind::Answered { element, .. } => {
             (format!("{} <{element}> after {after}", paint(TextTone::Good, "answered")), String::new())
         }
         CallEndKind::Handled => (format!("handled after {after}"), String::new()),
@@ -307,7 +307,9 @@ fn call_json(
     now: Millis,
 ) -> Value {
     let (state, detail) = match &branch.ended {
-        Some(CallEnd { way: CallEndKind::Answered { element }, .. }) => ("answered", Some(element.clone())),
+        Some(CallEnd { way: CallEndKind::Answered { element, .. }, .. }) => {
+            ("answered", Some(element.clone()))
+        }
         Some(CallEnd { way: CallEndKind::Handled, .. }) => ("handled", None),
         Some(CallEnd { way: CallEndKind::Failed { code, .. }, .. }) => ("failed", Some((*code).to_owned())),
         None if tree.ended_by.is_some() => ("cancelled", None),

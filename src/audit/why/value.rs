@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{ListedWait, ModelUse, ThreadTimer, ThreadWaits, WaitReason, WorkingTime, brief, ends};
+use crate::audit::first_cause::FirstCause;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::runs::{RunStep, StepProgress};
 use systole_core::pump::state::ThreadState;
@@ -35,6 +36,7 @@ pub fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Val
         "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
         "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
         "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
+        "failed": standing.failed.as_ref().map(FirstCause::as_json),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
 }

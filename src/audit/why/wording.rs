@@ -6,6 +6,7 @@
 use super::kinds::{attempt_of, words};
 use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
+use crate::audit::first_cause::FirstCause;
 use crate::audit::layout::{self, TextTone, paint};
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
@@ -22,6 +23,8 @@ pub struct Asker<'a> {
     pub now: Millis,
     /// The command that starts the organism; `None` while it runs.
     pub start: Option<&'a str>,
+    /// Whether a failure is told with each call that it went through.
+    pub all: bool,
 }
 
 /// What a call waits for, in a few words without its listener's name.
@@ -71,6 +74,9 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
             wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
         }
     };
+    if let Some(cause) = &standing.failed {
+        lines.extend(failed_with(cause, asker.all));
+    }
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
@@ -99,6 +105,18 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     lines
 }
 
+/// Why the last call failed: the first cause, then where it happened.
+fn failed_with(cause: &FirstCause, all: bool) -> Vec<String> {
+    let lead = format!("  {}", paint(TextTone::Bad, "failed:"));
+    let mut lines = at_most(FAILURE_LINES, wrapped(&lead, 4, &cause.line()));
+    let at = cause.at().filter(|_| !all).map(|at| wrapped("  at:", 4, &at));
+    lines.extend(at.map_or_else(Vec::new, |at| at_most(FAILURE_LINES, at)));
+    if all {
+        lines.extend(cause.chain().iter().map(|place| format!("    {place}")));
+    }
+    lines
+}
+
 /// Since when a thread at work waits.
 fn waits_since(standing: &ThreadWaits) -> Millis {
     standing.leaves().iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched)
@@ -124,8 +142,11 @@ fn next(standing: &ThreadWaits) -> String {
         return pause.command();
     }
     match standing.life {
-        ThreadState::Ended => format!("systole log {id}"),
-        ThreadState::Resting => format!("systole send --thread {id}, or systole log {id}"),
+        ThreadState::Ended => of_failure(standing).unwrap_or_else(|| format!("systole log {id}")),
+        ThreadState::Resting => {
+            let look = of_failure(standing).unwrap_or_else(|| format!("systole log {id}"));
+            format!("systole send --thread {id}, or {look}")
+        }
         ThreadState::Working => {
             let leaves = standing.leaves();
             // The moment does not matter to a command.
@@ -140,6 +161,11 @@ fn next(standing: &ThreadWaits) -> String {
             format!("systole log {} --from {from}", thread.as_str())
         }
     }
+}
+
+/// The commands that say more of a failure.
+fn of_failure(standing: &ThreadWaits) -> Option<String> {
+    standing.failed.as_ref()?.more(standing.thread.as_str())
 }
 
 /// What the other lines already say about a thread, so that the line of a call need not repeat it.

@@ -5,6 +5,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
 use crate::audit::columns::{cut, plain};
+use crate::audit::first_cause::FirstCause;
 use crate::audit::glance::{glance, told};
 use crate::console::api_types::ApiRecord;
 use crate::console::ending::CallResult;
@@ -17,22 +18,7 @@ const WORDS: usize = 400;
 pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
     match ending {
         CallResult::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
-        CallResult::Failed(code) => match told(record.body.as_bytes()) {
-            Some(error) => {
-                // Hidden characters were made visible when it was read.
-                screen.error_drawn(&format!("{}: {}", error.code, error.message));
-                if let Some(fix) = error.fix {
-                    screen.say_drawn(&format!("  try: {fix}"));
-                }
-            }
-            // A call that ends at a budget names the budget; the fix is that of its code.
-            None => {
-                screen.error_drawn(&format!("{code}: {}", words(record)));
-                if let Some(code) = Code::parse(code) {
-                    screen.say(format!("  try: {}", code.fix()));
-                }
-            }
-        },
+        CallResult::Failed(code) => show_failure(screen, code, record),
         CallResult::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
             // The cause is on the first line. What was reached or said before the end is below it.
@@ -51,6 +37,27 @@ pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
             Some(answer) => screen.show(&answer.text()),
             None => screen.show(&record.body),
         },
+    }
+}
+
+/// Shows why a call failed: the first cause, where it happened, and what to do.
+pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
+    let Some(error) = told(record.body.as_bytes()) else {
+        // A call that ends at a budget names the budget; the fix is that of its code.
+        screen.error_drawn(&format!("{code}: {}", words(record)));
+        if let Some(code) = Code::parse(code) {
+            screen.say(format!("  try: {}", code.fix()));
+        }
+        return;
+    };
+    // Hidden characters were made visible when it was read.
+    let cause = FirstCause::of(&error);
+    screen.error_drawn(&cause.line());
+    if let Some(at) = cause.at() {
+        screen.say_drawn(&format!("  at: {at}"));
+    }
+    if let Some(next) = error.fix.or_else(|| cause.more(&record.thread)) {
+        screen.say_drawn(&format!("  try: {next}"));
     }
 }
 

@@ -1,8 +1,10 @@
-//! The current activity, on one terminal line that is rewritten in place: the speaker's words, or who works and for
-//! how long. Without a terminal nothing is shown: it is not data, and records are printed when they come.
+//! The current activity, rewritten in place on a terminal: the picture of the run, and below it a line with the
+//! speaker's words, or with who works and for how long. Without a terminal nothing is shown: it is not data, and records
+//! are printed when they come.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
 
 use systole_kit::writer::visible;
 
@@ -10,6 +12,7 @@ use super::Screen;
 use super::phrase::Phrase;
 use crate::audit::columns::{cut, ending, plain, width};
 use crate::audit::layout::talk_columns;
+use crate::audit::picture::{self, RunPicture};
 use crate::cli::awaited::{Work, works};
 use crate::console::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use crate::edges::clock::WallClock;
@@ -20,6 +23,8 @@ use systole_core::types::ports::Clock as _;
 const QUIET: u32 = 5;
 /// Most calls whose words are kept; few speak at once.
 const SPEAKERS: usize = 64;
+/// The shortest time between two looks at the picture.
+const GLANCE: Duration = Duration::from_millis(250);
 
 /// A thread and a call in it.
 type Place = (String, String);
@@ -33,11 +38,18 @@ pub(super) struct Tail {
     phrases: HashMap<Place, ((u32, u32), Phrase)>,
     /// The call whose words the line shows.
     last: Option<Place>,
+    /// The last line, without the picture.
+    line: String,
     /// Ticks since the last words.
     quiet: u32,
     /// Who works, until a record may have changed that.
     work: Option<Vec<Work>>,
-    is_shown: bool,
+    /// The picture of the run, whether a record may have changed it, and when it was read.
+    picture: Option<RunPicture>,
+    is_old: bool,
+    looked: Option<Instant>,
+    /// Lines on the screen.
+    shown: usize,
 }
 
 /// The next output begins on a new line.
@@ -51,7 +63,20 @@ impl Tail {
     pub(super) fn new(screen: Screen) -> Tail {
         let watched = !screen.json && std::io::stderr().is_terminal();
         let phrases = HashMap::new();
-        Tail { screen, watched, phrases, last: None, quiet: 0, work: None, is_shown: false }
+        let (last, work, picture) = (None, None, None);
+        Tail {
+            screen,
+            watched,
+            phrases,
+            last,
+            line: String::new(),
+            quiet: 0,
+            work,
+            picture,
+            is_old: true,
+            looked: None,
+            shown: 0,
+        }
     }
 
     /// Takes more words of a listener.
@@ -86,18 +111,50 @@ impl Tail {
         };
         let line = format!("{lead}{text}");
         (self.last, self.quiet) = (Some(place), 0);
-        self.write(&line);
+        self.write(line);
+    }
+
+    /// Takes the picture of the run, if there is one and a record may have changed it. Not more often than a person sees:
+    /// each look reads the log.
+    pub(super) fn look(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
+        let is_soon = self.looked.is_some_and(|looked| looked.elapsed() < GLANCE);
+        if self.watched && self.is_old && !is_soon {
+            (self.is_old, self.looked) = (false, Some(Instant::now()));
+            self.picture = picture();
+        }
+    }
+
+    /// Whether a picture shows what happens, so that no record need be shown.
+    pub(super) fn has_picture(&self) -> bool {
+        self.picture.is_some()
+    }
+
+    /// Leaves the picture on the screen as it is in the end, if it says more than the answer alone.
+    pub(super) fn leave(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
+        if self.has_picture() {
+            (self.is_old, self.looked) = (true, None);
+            self.look(picture);
+            self.clear();
+            let run = self.picture.take().filter(|run| run.steps.len() > 1);
+            let lines = run.map(|run| picture::draw(&run, WallClock.now(), columns()));
+            lines.into_iter().flatten().for_each(|line| self.screen.say_drawn(&line));
+        }
     }
 
     /// Runs once per second: shows who works, unless a listener is speaking.
     pub(super) fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
         self.quiet = self.quiet.saturating_add(1);
-        if !self.watched || (self.last.is_some() && self.quiet < QUIET) {
+        if !self.watched {
             return;
+        }
+        if self.last.is_some() && self.quiet < QUIET {
+            let line = std::mem::take(&mut self.line);
+            return if self.has_picture() { self.write(line) } else { self.line = line };
         }
         self.last = None;
         match works(self.work.get_or_insert_with(at_work), WallClock.now()) {
-            Some(line) => self.write(&cut(&line, columns())),
+            Some(line) => self.write(cut(&line, columns())),
+            None if self.has_picture() => self.write(String::new()),
             None => self.clear(),
         }
     }
@@ -105,19 +162,32 @@ impl Tail {
     /// Notes another record, after which others may be working.
     pub(super) fn note(&mut self) {
         self.work = None;
+        self.is_old = true;
     }
 
-    /// Removes the line, before other output.
+    /// Removes what is shown, before other output.
     pub(super) fn clear(&mut self) {
         self.last = None;
-        if std::mem::take(&mut self.is_shown) {
-            self.screen.progress_drawn("");
+        let shown = std::mem::take(&mut self.shown);
+        if shown > 0 {
+            self.screen.block_drawn(shown, &[]);
         }
     }
 
-    fn write(&mut self, line: &str) {
-        self.is_shown = true;
-        self.screen.progress_drawn(line);
+    /// Shows the picture with a line below it.
+    fn write(&mut self, line: String) {
+        let drawn = self.picture.as_ref().map(|run| picture::draw(run, WallClock.now(), columns()));
+        let mut lines = drawn.unwrap_or_default();
+        let room = self.screen.talk_rows().saturating_sub(2).max(1);
+        if lines.len() > room {
+            let more = lines.len() - room + 1;
+            lines.truncate(room - 1);
+            lines.push(format!("  … {more} more lines"));
+        }
+        lines.push(line.clone());
+        self.line = line;
+        self.screen.block_drawn(self.shown, &lines);
+        self.shown = lines.len();
     }
 
     /// Whether a record belongs to the inside of the awaited call, and the output is a terminal.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parcel;
-use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, waits_for_a_person};
+use crate::audit::picture::RunPicture;
+use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, picture, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
 use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
@@ -122,6 +123,14 @@ impl Way<'_> {
         match self {
             Way::Elsewhere(Elsewhere { log: None, .. }) => Vec::new(),
             _ => self.looks(|reader| at_work(reader, thread)),
+        }
+    }
+
+    /// The picture of the newest run in a thread. Another machine is not asked each second.
+    pub(super) fn picture(&self, thread: &str) -> Option<RunPicture> {
+        match self {
+            Way::Elsewhere(Elsewhere { log: None, .. }) => None,
+            _ => self.looks(|reader| picture(reader, thread)),
         }
     }
 

@@ -58,7 +58,7 @@ async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) 
             let Some(thread) = whole.thread(&*moment.reader, &wanted)? else { return Ok(None) };
             let posts = DueCalls::at(&whole, moment.now);
             let standing = ThreadWaits::of(&*moment.reader, &whole, &posts, &thread)?;
-            Ok(Some(report(&standing, &Asker { now: moment.now, start: None })))
+            Ok(Some(report(&standing, &Asker { now: moment.now, start: None, all: false })))
         })
         .await?;
     let why = found.ok_or_else(unknown_thread)?;

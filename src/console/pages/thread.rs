@@ -143,7 +143,7 @@ fn view(
     let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
     let newest = (thread.seq + 1).saturating_sub(MOST as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
-    let asker = Asker { now, start: None };
+    let asker = Asker { now, start: None, all: false };
     let why: Vec<String> = report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {

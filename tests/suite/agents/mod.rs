@@ -15,6 +15,7 @@ mod house;
 mod kills;
 mod nonce;
 mod notes;
+mod picture;
 mod reckoning;
 mod seeing;
 mod settings;

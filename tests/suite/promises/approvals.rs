@@ -58,7 +58,7 @@ fn g4_a_person_sees_what_waits_and_approves_it_by_id_and_hash() {
     assert!(one["payload"].as_str().unwrap().contains("drop the table"), "{listed}");
     let shown = systole(at, &["approve"]);
     assert!(
-        shown.stdout.contains("a1  (say, guard)") && shown.stdout.contains("drop the table"),
+        shown.stdout.contains("a1  <say> to guard, from boss") && shown.stdout.contains("drop the table"),
         "{shown:?}"
     );
 

@@ -34,7 +34,7 @@ fn says(ran: &Ran, code: i32, words: &[&str]) {
 fn is_undecided(at: &Path) {
     let log = systole(at, &["log", "@last"]);
     assert!(!log.stdout.contains("is approved") && !log.stdout.contains("is amended"), "{log:?}");
-    says(&systole(at, &["approve"]), 0, &["a1 (say, guard)"]);
+    says(&systole(at, &["approve"]), 0, &["a1 <say> to guard, from operator"]);
 }
 
 /// Every answer but no is refused, with the reason, and nothing is decided.

@@ -30,7 +30,7 @@ fn f10_each_declared_step_has_its_state_its_count_and_one_line_of_output() {
     let house = WorkflowHouse::build(GOALS, REPLIES);
     assert_eq!(house.systole(&["ask", "Go."]).code, Some(6), "only a person can go on");
     let seen = picture(&house, &[]);
-    assert_eq!((&seen["workflow"], &seen["state"]), (&"checked".into(), &"waits-for-person".into()));
+    assert_eq!((&seen["name"], &seen["state"]), (&"checked".into(), &"waits-for-person".into()));
     let pick = step(&seen, "pick");
     assert_eq!((&pick["state"], &pick["who"]), (&"done".into(), &json!(["writer"])));
     assert!(pick["output"].as_str().unwrap().starts_with("good1 good2 lost"), "{pick}");

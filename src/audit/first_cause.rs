@@ -1,0 +1,241 @@
+//! The first cause of a failure. The message of a failed call tells its whole way down: `decide: workflow.step-failed:
+//! frame: listener.failed: writer: model.unavailable: …`. Here it is taken apart, so that a person reads what failed
+//! first, and then where.
+//!
+//! Code and message come in; the calls that it went through and the words of the first cause go out. Words of a listener
+//! that only look like a call are left as they are: they come behind the first code that no call passes on.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+
+use super::causes;
+use super::columns::cut;
+use super::glance::{SystemError, told};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+
+/// The codes with which a run of a workflow fails.
+const OF_STEPS: &str = "workflow.";
+/// Most columns of the words of a first cause: some lines of a terminal.
+const WORDS: usize = 400;
+/// The longest name of a call, a step or a code.
+const NAME: usize = 128;
+
+/// A call or a step that a failure went through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedPlace {
+    /// The code with which it failed.
+    pub code: String,
+    /// The listener, or the step of a workflow; `None` if the message does not say it.
+    pub name: Option<String>,
+}
+
+/// A failure taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FirstCause {
+    /// The outermost call first; the code of the last one is that of the first cause.
+    pub places: Vec<FailedPlace>,
+    /// The words of the first cause.
+    pub words: String,
+}
+
+impl FirstCause {
+    /// Takes an error apart.
+    pub fn of(error: &SystemError) -> FirstCause {
+        let mut places = Vec::new();
+        let (mut code, mut rest) = (error.code.clone(), error.message.as_str());
+        loop {
+            let is_of_step = code.starts_with(OF_STEPS);
+            let place = match is_of_step {
+                true => steps(rest),
+                false => lead(rest, is_place).filter(|_| code.starts_with("listener.")),
+            };
+            let name = place.map(|(name, behind)| {
+                rest = behind;
+                name.to_owned()
+            });
+            let is_passed_on = name.is_some();
+            places.push(FailedPlace { code, name });
+            let inner = lead(rest, |text| is_code(text) && (text.contains('.') || !is_of_step));
+            match inner.filter(|_| is_passed_on) {
+                Some((inner, behind)) => (code, rest) = (inner.to_owned(), behind),
+                None => return FirstCause { places, words: rest.to_owned() },
+            }
+        }
+    }
+
+    /// The code of the first cause.
+    pub fn code(&self) -> &str {
+        self.places.last().map_or("", |place| place.code.as_str())
+    }
+
+    /// The first cause on one line. Where it happened is left out if it went through several calls.
+    pub fn line(&self) -> String {
+        let name = match self.places.as_slice() {
+            [FailedPlace { name: Some(name), .. }] => format!("{name}: "),
+            _ => String::new(),
+        };
+        format!("{}: {name}{}", self.code(), cut(&self.words, WORDS))
+    }
+
+    /// Where it happened, the outermost call first; `None` if the first line says it.
+    pub fn at(&self) -> Option<String> {
+        let names = self.places.iter().filter_map(FailedPlace::told).collect::<Vec<_>>();
+        (self.places.len() > 1 && !names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// The commands that say more: of a code that is ours its meaning, of several calls all of them.
+    pub fn more(&self, thread: &str) -> Option<String> {
+        let explain = self.code().contains('.').then(|| format!("systole explain {}", self.code()));
+        let all = self.at().map(|_| format!("systole why {thread} --all"));
+        let commands: Vec<String> = explain.into_iter().chain(all).collect();
+        (!commands.is_empty()).then(|| commands.join("; "))
+    }
+
+    /// Each call that it went through, on a line of its own.
+    pub fn chain(&self) -> Vec<String> {
+        let room = self.places.iter().map(|place| place.code.len()).max().unwrap_or(0);
+        let line = |place: &FailedPlace| {
+            let line = format!("{:<room$}  {}", place.code, place.told().unwrap_or_default());
+            line.trim_end().to_owned()
+        };
+        self.places.iter().map(line).collect()
+    }
+
+    /// For programs.
+    pub fn as_json(&self) -> Value {
+        let places = self.places.iter().map(|place| json!({"code": place.code, "name": place.name}));
+        json!({"code": self.code(), "words": self.words, "places": places.collect::<Vec<_>>()})
+    }
+}
+
+impl FailedPlace {
+    fn told(&self) -> Option<String> {
+        let step = if self.code.starts_with(OF_STEPS) { "step " } else { "" };
+        self.name.as_ref().map(|name| format!("{step}{name}"))
+    }
+}
+
+/// The text before the first colon, if it is of that kind, and what is behind it.
+fn lead(text: &str, is_it: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    text.split_once(": ").filter(|(first, _)| !first.is_empty() && first.len() <= NAME && is_it(first))
+}
+
+/// The step that a run failed at, as `both: second`, and what is behind it. Behind the first name others count only if a
+/// code follows them.
+fn steps(text: &str) -> Option<(&str, &str)> {
+    let (first, behind) = lead(text, is_place)?;
+    let mut rest = behind;
+    while let Some((name, behind)) = lead(rest, is_place) {
+        if is_code(name) && name.contains('.') {
+            let named = text.len() - rest.len() - ": ".len();
+            return Some((text.get(..named)?, rest));
+        }
+        rest = behind;
+    }
+    Some((first, behind))
+}
+
+/// Whether a text may be the name of a listener or the label of a step, as `review[3]` or `check (pass 2)`.
+fn is_place(text: &str) -> bool {
+    let name = text.split_once(" (").filter(|(_, pass)| pass.ends_with(')')).map_or(text, |(name, _)| name);
+    name.chars().all(|c| c.is_alphanumeric() || "._-[]/".contains(c))
+}
+
+fn is_code(text: &str) -> bool {
+    text.split('.').all(|part| {
+        part.starts_with(|c: char| c.is_ascii_lowercase())
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    })
+}
+
+/// Why the last top call of a thread failed; `None` if it did not.
+pub fn of_thread(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    newest: u64,
+) -> Result<Option<FirstCause>, LogFault> {
+    let found = causes::back(reader, thread, newest + 1, |record| match end_of_top_call(record) {
+        Some(cause) => ControlFlow::Break(cause),
+        None => ControlFlow::Continue(()),
+    })?;
+    Ok(found.flatten())
+}
+
+/// For a record that ended a top call: the failure, if it was one.
+fn end_of_top_call(record: &Record) -> Option<Option<FirstCause>> {
+    let h = &record.header;
+    h.call.as_ref().filter(|call| call.depth() == 0)?;
+    match (h.kind, h.code) {
+        (RecordKind::Outcome, Some(RecordCode::Code(_))) => {
+            Some(told(&record.body).map(|error| FirstCause::of(&error)))
+        }
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final)))
+        | (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(None),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(code: &str, message: &str) -> FirstCause {
+        FirstCause::of(&SystemError {
+            code: code.to_owned(),
+            message: message.to_owned(),
+            ..SystemError::default()
+        })
+    }
+
+    #[test]
+    fn the_first_cause_of_a_chain_comes_first_and_then_where_it_happened() {
+        let message = "decide: workflow.step-failed: frame (pass 2): listener.failed: writer: model.unavailable: \
+                       no answer: http://127.0.0.1:1: refused";
+        let cause = taken("listener.failed", message);
+        assert_eq!(cause.line(), "model.unavailable: no answer: http://127.0.0.1:1: refused");
+        assert_eq!(cause.at().as_deref(), Some("decide, step frame (pass 2), writer"));
+        let chain = [
+            "listener.failed       decide",
+            "workflow.step-failed  step frame (pass 2)",
+            "listener.failed       writer",
+            "model.unavailable",
+        ];
+        assert_eq!(cause.chain(), chain);
+        let more = "systole explain model.unavailable; systole why sess-1f0c9a2b77d1 --all";
+        assert_eq!(cause.more("sess-1f0c9a2b77d1").as_deref(), Some(more));
+    }
+
+    #[test]
+    fn a_failure_of_one_call_is_told_as_it_is_recorded() {
+        let words = "answer: exited 3 after 0.2 s; last words on stderr: KeyError: no luck";
+        let cause = taken("listener.failed", words);
+        assert_eq!((cause.line(), cause.at()), (format!("listener.failed: {words}"), None));
+        let cause = taken("budget.tokens", "note: this: is: all: one");
+        assert_eq!(cause.line(), "budget.tokens: note: this: is: all: one");
+    }
+
+    #[test]
+    fn a_code_of_a_foreign_listener_is_one_and_its_words_are_not_taken_apart() {
+        let cause = taken("listener.failed", "fails: upstream-down: boss: listener.failed: x: y");
+        assert_eq!(cause.line(), "upstream-down: boss: listener.failed: x: y");
+        assert_eq!(cause.at().as_deref(), Some("fails"));
+        assert_eq!(cause.more("sess-1f0c9a2b77d1").as_deref(), Some("systole why sess-1f0c9a2b77d1 --all"));
+        let cause = taken("listener.failed", "fails: Traceback (most recent call last): no");
+        assert_eq!(cause.line(), "listener.failed: fails: Traceback (most recent call last): no");
+    }
+
+    #[test]
+    fn words_of_a_workflow_are_no_code() {
+        let cause = taken("listener.failed", "release: workflow.timeout: deploy: after: 5 min");
+        assert_eq!(cause.line(), "workflow.timeout: after: 5 min");
+        assert_eq!(cause.at().as_deref(), Some("release, step deploy"));
+        let cause = taken("listener.failed", "flow: workflow.step-failed: both: second: mcp.cut: no");
+        assert_eq!(
+            (cause.line().as_str(), cause.at()),
+            ("mcp.cut: no", Some("flow, step both: second".to_owned()))
+        );
+    }
+}
