@@ -5,7 +5,7 @@ mod words;
 
 use clap::Args;
 use serde_json::json;
-use systole_kit::schema::nearest;
+use systole_kit::schema::{is_slip, nearest};
 
 use super::exit::CommandExit;
 use super::listener_codes::KnownCode;
@@ -138,8 +138,9 @@ fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
         true => nearest(typed, codes()),
         false => family.or(bare),
     };
-    let near =
-        nearest(typed, near.into_iter().chain(words::near(typed).as_deref())).or(near).map(str::to_owned);
+    let near = near.map(str::to_owned);
+    let slip = near.clone().filter(|near| is_slip(typed, near)).or_else(|| words::near(typed, is_slip));
+    let near = slip.or(near).or_else(|| words::near(typed, |_, _| true));
     let fix = match near {
         Some(near) => format!("  try: systole explain {near}"),
         None => "  try: systole explain, which lists all codes".to_owned(),

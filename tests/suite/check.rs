@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use systole::audit::columns::width;
 use systole::config::{self, Severity, page};
 use systole_agent::spec::Provider;
 
@@ -241,6 +242,39 @@ fn explain_knows_every_code_and_the_nearest_of_a_wrong_one() {
     let json = here(&["explain", "--json", "timer.unknown"]);
     let json: Value = serde_json::from_str(json.stdout.trim()).unwrap();
     assert_eq!((&json["code"], &json["again"]), (&"timer.unknown".into(), &true.into()));
+}
+
+#[test]
+fn explain_knows_keys_elements_commands_and_the_words_of_the_glossary() {
+    let says = |typed: &[&str], words: &[&str]| {
+        let ran = here(&[&["explain"], typed].concat());
+        let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.code == Some(0) && words.iter().all(|one| flat.contains(one)), "{typed:?}: {ran:?}");
+        assert!(ran.stdout.lines().all(|line| width(line) <= 80), "{}", ran.stdout);
+    };
+    for key in systole::config::KEYS {
+        says(&[key.path], &[&format!("{} (key):", key.path), key.meaning, "default:"]);
+    }
+    says(&["agents.clerk.dialect"], &["agents.NAME.dialect (key):", "default: xml"]);
+    says(&["dialect"], &["dialect (word): how an agent writes", "agents.NAME.dialect (key):"]);
+    for element in ["thread-spawned", "<thread-spawned/>"] {
+        says(&[element], &["thread-spawned (element): The child is open;", "from: pump"]);
+    }
+    says(&["create_file"], &["create_file (element):", "listener: workspace"]);
+    for command in [&["workflow", "explain"][..], &["systole", "workflow", "explain"]] {
+        says(command, &["workflow explain (command):", "systole workflow explain --help"]);
+    }
+    let glossary = std::fs::read_to_string("docs/glossary.md").unwrap();
+    let words = glossary.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| word |"));
+    let words: Vec<&str> = words.filter_map(|line| line.split('|').nth(1)).map(str::trim).collect();
+    assert!(words.len() > 100, "{words:?}");
+    for word in words {
+        says(&[word], &[&format!("{word} (word):")]);
+    }
+    // What is several things is told as each, a family of codes too.
+    says(&["payload"], &["payload (word): one XML element", "payload.invalid"]);
+    let json = here(&["explain", "--json", "keygen"]).json_lines();
+    assert_eq!((&json[0]["word"], &json[0]["kind"]), (&"keygen".into(), &"command".into()), "{json:?}");
 }
 
 #[test]

@@ -53,14 +53,15 @@ pub(super) fn find(typed: &str) -> Vec<KnownWord> {
     found
 }
 
-/// The word that was meant, if one is near.
-pub(super) fn near(typed: &str) -> Option<String> {
+/// The word that was meant, if one is near in that way.
+pub(super) fn near(typed: &str, is_meant: impl Fn(&str, &str) -> bool) -> Option<String> {
     let all: Vec<KnownWord> = glossary().chain(commands()).chain(elements()).chain(of_listeners()).collect();
     let keys: Vec<KnownWord> = keys().collect();
     let last = keys.iter().filter_map(|key| key.name.rsplit('.').find(|part| *part != "NAME"));
     let names = all.iter().map(|word| word.name.as_str()).chain(last);
     // A long name may contain the letters of a short word by chance.
     let likely = names.filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
+    let likely = likely.filter(|near| is_meant(typed, near));
     nearest(typed, likely).map(str::to_owned)
 }
 

@@ -51,7 +51,7 @@ fn f10_the_turns_of_an_agent_are_a_line_for_each_call_that_they_sent() {
     }
     // Notes, todo lists and waits for threads are behind --all.
     let whole = lines(at, &["tree", "--all"]).join("\n");
-    for more in ["await-threads", "todo-until"] {
+    for more in ["waited for its threads", "note <"] {
         assert!(whole.contains(more) && !drawn.join("\n").contains(more), "{more}: {whole}");
     }
     let seen = systole(at, &["tree", "--json"]).json_lines().remove(0)["picture"].clone();

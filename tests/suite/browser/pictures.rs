@@ -1,6 +1,6 @@
-//! The pictures of the console in `docs/pictures`. A story plays the same questions to the template `--team` each time,
-//! and tells what its pages say, without ids, times and numbers. That text must be the one that is kept beside the
-//! pictures. `tools/pictures` writes both again.
+//! The pictures of the console in `docs/pictures`. Stories play the same questions to templates each time, and tell what
+//! the pages say, without ids, times and numbers. That text must be the one that is kept beside the pictures.
+//! `tools/pictures` writes both again.
 
 use std::fs;
 use std::path::Path;
@@ -51,14 +51,92 @@ fn h4_the_pictures_of_the_pages_are_current() {
     });
     running.interrupt();
 
-    let found = found.expect("the story told what its pages say");
+    is_as_kept(TEXT, &found.expect("the story told what its pages say"));
+}
+
+/// What the pages say must be what is kept beside the pictures.
+fn is_as_kept(name: &str, found: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER).join(name);
     if is_rewritten() {
-        fs::write(pictures.join(TEXT), &found).unwrap();
+        fs::write(&file, found).unwrap();
     }
-    let kept = fs::read_to_string(pictures.join(TEXT)).unwrap_or_default();
+    let kept = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == found,
-        "the pages are not as they are in {FOLDER}: {TEXT} {}; tools/pictures makes the pictures again",
-        difference(&kept, &found)
+        "the pages are not as they are in {FOLDER}: {name} {}; tools/pictures makes the pictures again",
+        difference(&kept, found)
     );
+}
+
+/// A run whose page is looked at: its template, a change of its file, what is sent, and what a person decides. Without a
+/// person it is looked at as it was at a position.
+struct PicturedRun {
+    name: &'static str,
+    template: &'static [&'static str],
+    change: (&'static str, &'static str),
+    sends: &'static [&'static str],
+    decides: Option<&'static [&'static str]>,
+    at: u64,
+}
+
+const RUNS: [PicturedRun; 3] = [
+    PicturedRun {
+        name: "release",
+        template: &["--workflow", "release"],
+        change: ("wait: 10m", "wait: 1s"),
+        sends: &["release-request", "service=billing"],
+        decides: Some(&["choose", "a1", "go"]),
+        at: 0,
+    },
+    PicturedRun {
+        name: "review",
+        template: &["--workflow", "review"],
+        change: ("", ""),
+        sends: &["ask", "Review the change."],
+        decides: None,
+        at: 40,
+    },
+    PicturedRun {
+        name: "team",
+        template: &["--team"],
+        change: ("", ""),
+        sends: &["ask", "What makes a heart beat?"],
+        decides: Some(&["approve", "a1"]),
+        at: 0,
+    },
+];
+
+#[test]
+fn f10_the_pictures_of_the_pages_of_runs_are_current() {
+    let mut parts = Vec::new();
+    for run in &RUNS {
+        let Some(story) = Story::named("runs") else { return };
+        let home = tempfile::tempdir().unwrap();
+        let made = systole(home.path(), &[&["init", run.name], run.template].concat());
+        assert_eq!(made.code, Some(0), "{made:?}");
+        let folder = home.path().join(run.name);
+        let file = folder.join("organism.yaml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace(run.change.0, run.change.1)).unwrap();
+        let is_team = run.name == "team";
+        let running = Running::organism_set(&folder, &OPTIONS[..if is_team { 6 } else { 2 }], &[]);
+        let found = RunFile::of(&folder.join(format!("{}.db", run.name))).expect("it runs");
+        let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
+        let facts = json!({
+            "address": format!("http://{}", found.address),
+            "token": found.token.secret(),
+            "pictures": is_rewritten().then_some(&pictures),
+            "run": {"name": run.name, "sends": run.sends, "decides": run.decides, "at": run.at},
+        });
+        story.play_with(&facts, |asked| match asked["what"].as_str() {
+            Some("compare") => {
+                parts.push(asked["text"].as_str().unwrap().to_owned());
+                json!({})
+            }
+            _ => runs(&folder, asked),
+        });
+        running.interrupt();
+    }
+    assert_eq!(parts.len(), RUNS.len(), "each story told what its page says");
+    is_as_kept("runs.txt", &format!("{}\n", parts.join("\n\n")));
 }

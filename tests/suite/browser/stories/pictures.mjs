@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import { answers, asks, escaped, signedIn, systole } from './house.mjs';
 import { does, facts, holds, same, story, until, visit } from './stage.mjs';
+import { steady } from './steady.mjs';
 
 /** Asks the team, and waits until a person has to decide. Returns the thread. */
 async function question(words, request) {
@@ -15,20 +16,6 @@ async function question(words, request) {
 }
 
 const rests = (thread) => answers(`/v1/threads/${thread}`, ({ state }) => state === 'resting', 'it is answered');
-
-/** Words of a page that are the same in every run: no ids, hashes, times and numbers, and each line once. */
-const steady = (shown) => {
-  const lines = shown
-    .replace(/sess-[0-9a-f]+/g, 'ID')
-    .replace(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'ID')
-    .replace(/\b[0-9a-f]{12,}\b/g, 'HASH')
-    .replace(/\b\d{4}-\d\d-\d\dT?[\d:.]*Z?/g, '')
-    .replace(/\b\d+(\.\d+)? (ms|s|m|h|d)\b/g, '')
-    .replace(/\d+([.:,]\d+)*/g, 'N')
-    .split('\n')
-    .map((line) => line.replace(/\s+/g, ' ').trim());
-  return [...new Set(lines)].filter(Boolean).sort().join('\n');
-};
 
 /** What depends on how fast the machine is: which spans are too short to be seen. */
 const VARYING = '.lanes, tbody .number, [aria-labelledby=path] tbody, [data-state]';
