@@ -241,7 +241,7 @@ fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Compositio
     if moment.composition().hash == hash {
         return Ok(Some(moment.composition().clone()));
     }
-    let source = moment.reader.document(hash)?;
+    let source = moment.reader.intact_document(hash)?;
     Ok(source.and_then(|source| moment.configuration(&source).ok()).map(Arc::new))
 }
 
@@ -289,7 +289,7 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let Some(error) = told(&record.body) else { return Ok(None) };
     let hash = attribute(&record.body, "system-error", "hash");
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
-    let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
+    let bytes = hash.map_or(Ok(None), |hash| reader.intact_document(hash))?;
     let number = |typed: &str| typed.parse::<usize>().ok();
     let place = error.place.as_ref().and_then(|(line, column)| Some((number(line)?, number(column)?)));
     let shown = bytes.map(|bytes| {
