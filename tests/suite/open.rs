@@ -140,7 +140,7 @@ fn h13_open_shows_a_log_read_only_and_changes_nothing() {
 
     let before = files(at);
     let open = Opened::of(at, "hello.db");
-    assert!(open.verdict.contains("every hash fits"), "{}", open.verdict);
+    assert!(open.verdict.contains("every hash fits") && !open.verdict.contains(".tip"), "{}", open.verdict);
     assert_eq!(ask(&open.run, "GET", "/v1/threads", &[], "").status, 200);
     let of_organism = RunFile { address: open.run.address, ..served };
     assert_eq!(ask(&of_organism, "GET", "/v1/threads", &[], "").status, 401);
@@ -224,6 +224,7 @@ fn h13_a_log_in_a_write_protected_folder_is_read_with_all_of_its_write_ahead_log
     }
     let open = Opened::started(as_other);
     assert!(open.verdict.contains(&format!("{count} records, every hash fits")), "{}", open.verdict);
+    assert!(open.verdict.contains("no file .tip is beside it"), "{}", open.verdict);
     assert_eq!(open.threads().len(), 1);
     assert!(open.text("/find?q=hello").contains("echo"));
     open.walk(&["/proof?verify=now"]);
@@ -354,6 +355,9 @@ fn h13_an_export_is_shown_with_its_costs_its_search_and_its_proof() {
     assert!(proof.contains("Left out") && proof.contains("a sensitive value"), "{proof}");
     assert!(pages.iter().any(|(path, body)| path.starts_with("/t/") && text_of(body).contains("[left out]")));
     assert!(!pages.values().any(|body| body.contains("[erased]")), "nothing is erased in the log");
+    let left_out =
+        pages.values().find(|body| text_of(body).contains("journal") && body.contains("id=\"proof\""));
+    assert!(text_of(left_out.unwrap()).contains("not known: parts of them are not here"), "{left_out:?}");
     redacted.end();
     assert!(files(at) == before);
 }

@@ -11,9 +11,13 @@ use super::{Kept, damage};
 use crate::audit::columns::{counted, plain};
 use crate::audit::export::holes::HoleReason;
 use crate::audit::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
+use crate::edges::log::sqlite;
 use crate::runtime::prompt_view;
 use crate::runtime::resting_verdict::{ExportedProof, FileState, RestingVerdict};
 use systole_core::types::ports::{LogFault, Position};
+
+/// What is said of a log without its tip.
+const NO_TIP: &str = " Whether its last records are there is not known: no file .tip is beside it.";
 
 /// Verifies a log, and compares it with the checkpoints beside it. A fault that is no damage is reported.
 pub(in crate::cli) fn of_log(
@@ -29,7 +33,11 @@ pub(in crate::cli) fn of_log(
                 let found =
                     LogExamination::new(summary.records, gathered, Vec::new(), &kept.checkpoints, None);
                 let verdict = found.verdict();
-                (is_sound(&verdict), sentence(&verdict, summary.records), None)
+                let mut words = sentence(&verdict, summary.records);
+                if sqlite::condition(log).is_ok_and(|condition| condition.is_end_unknown) {
+                    words.push_str(NO_TIP);
+                }
+                (is_sound(&verdict), words, None)
             }
             Err(fault) => match damage(&fault) {
                 Some((_, verdict, why)) => {

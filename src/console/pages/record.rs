@@ -247,16 +247,20 @@ fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Compositio
 
 /// What proves a record.
 fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<RecordProof, LogFault> {
-    let facts = [
-        ("hash of the bytes", Digest::of(&record.body)),
-        ("head of the thread", record.head),
-        ("leaf of the log", record.leaf),
+    // Signs in place of erased or left-out parts are covered by no hash.
+    let bytes = match record.parts.has_erased() {
+        true => "not known: parts of them are not here".to_owned(),
+        false => Digest::of(&record.body).to_string(),
+    };
+    let facts = vec![
+        ("hash of the bytes", bytes),
+        ("head of the thread", record.head.to_string()),
+        ("leaf of the log", record.leaf.to_string()),
     ];
     let covered = match moment.front.log_file().filter(|_| moment.sees_all) {
         Some(log) => Some(proof::standing(moment, log)?.covers(*position)),
         None => None,
     };
-    let facts = facts.map(|(name, hash)| (name, hash.to_string())).to_vec();
     Ok(RecordProof { position: position.0, facts, covered })
 }
 
