@@ -4,7 +4,7 @@
 //! never judges a payload and never shows its bytes raw. Stored bytes of any origin come in; text that is safe to
 //! print goes out, even for bytes that are not a payload.
 
-use systole_core::types::body_parts::ERASED_TEXT;
+use systole_core::types::body_parts::{ERASED_TEXT, LEFT_OUT_TEXT};
 use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
@@ -67,10 +67,8 @@ struct Open {
 /// Reads a payload.
 pub fn glance(body: &[u8]) -> PayloadGlance {
     let mut seen = read(body).unwrap_or_else(|| {
-        let words = match is_erased(body) {
-            true => ERASED_TEXT.to_owned(),
-            false => format!("{} bytes that are not a payload", body.len()),
-        };
+        let words = stand_in(body)
+            .map_or_else(|| format!("{} bytes that are not a payload", body.len()), str::to_owned);
         let words =
             Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
         PayloadGlance { element: "?".to_owned(), fields: vec![words], ..PayloadGlance::default() }
@@ -79,9 +77,14 @@ pub fn glance(body: &[u8]) -> PayloadGlance {
     seen
 }
 
-/// Whether it has signs in place of its first bytes, as a body that was erased whole has.
-fn is_erased(body: &[u8]) -> bool {
-    body.starts_with(ERASED_TEXT.as_bytes()) || !body.is_empty() && body.iter().all(|byte| *byte == b'*')
+/// The sign in place of its first bytes, as a body has that is erased or left out whole.
+pub fn stand_in(body: &[u8]) -> Option<&'static str> {
+    let is_short = || !body.is_empty() && body.iter().all(|byte| *byte == b'*');
+    let signs = [ERASED_TEXT, LEFT_OUT_TEXT];
+    signs
+        .into_iter()
+        .find(|sign| body.starts_with(sign.as_bytes()))
+        .or_else(|| is_short().then_some(ERASED_TEXT))
 }
 
 fn read(body: &[u8]) -> Option<PayloadGlance> {

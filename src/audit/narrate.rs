@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::columns::{self, at_most, cut, plain, wrapped};
-use super::glance::{PayloadGlance, attribute, glance, told};
+use super::glance::{PayloadGlance, attribute, glance, stand_in, told};
 use super::layout::{self, TextTone, paint};
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload, question};
-use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
@@ -121,8 +120,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     let head = format!("{}{call}", parties(h));
     let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else {
-        let is_erased = record.parts.rest.is_erased();
-        let words = if is_erased { ERASED_TEXT } else { "a journal entry that cannot be read" };
+        let words = stand_in(&record.body).unwrap_or("a journal entry that cannot be read");
         return wrapped(lead, INDENT, &format!("{head}  {words}"));
     };
     let attempt = format!(" in attempt {attempt}, entry {id}");

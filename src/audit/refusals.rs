@@ -246,7 +246,7 @@ impl RefusalReading<'_> {
     fn refused_element(&self, record: &Record) -> Result<Option<String>, LogFault> {
         if let Some(hash) = attribute(&record.body, "system-error", "hash")
             && let Ok(hash) = Digest::parse(&hash)
-            && let Some(refused) = self.reader.document(hash)?
+            && let Some(refused) = self.reader.intact_document(hash)?
         {
             let seen = glance(&refused);
             if seen.element != UNREAD {

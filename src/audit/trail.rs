@@ -202,7 +202,7 @@ impl<'a> Trail<'a> {
 
     fn page(&mut self, config: Digest) -> Result<&Result<Composition, String>, LogFault> {
         if !self.pages.contains_key(&config) {
-            let page = match self.reader.document(config)? {
+            let page = match self.reader.intact_document(config)? {
                 Some(source) => (self.read)(&source),
                 None => Err("the log does not hold the configuration".to_owned()),
             };

@@ -108,7 +108,7 @@ impl LogState {
         wanted.dedup();
         wanted.retain(|hash| self.book.page(*hash).is_none() && !self.unread.contains_key(hash));
         for hash in wanted {
-            match reader.document(hash)? {
+            match reader.intact_document(hash)? {
                 None => drop(self.unread.insert(hash, "the log does not hold it".to_owned())),
                 Some(source) => match read(&source) {
                     Ok(page) => self.book.add(Arc::new(page)),

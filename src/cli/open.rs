@@ -28,6 +28,8 @@ use crate::runtime::resting_verdict::RestingVerdict;
 use crate::runtime::runfile::{Credential, RunFile, random_hex};
 use systole_core::types::ports::{LogFault, LogReader};
 
+/// What can be shown.
+const A_FILE: &str = "the file of a log, as organism.db, or of an export, as case-7.zip";
 /// A free port of this machine alone.
 const FREE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
@@ -70,8 +72,11 @@ impl OpenLog {
             }
             let exit =
                 screen.fail(CommandExit::Unavailable, format!("{}: there is no such file", file.display()));
-            screen.say("  try: the file of a log, as organism.db, or of an export, as case-7.zip");
+            screen.say(format!("  try: {A_FILE}"));
             return Err(exit);
+        }
+        if file.is_dir() {
+            return Err(folder(screen, file));
         }
         let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         if exported::is_export(file) {
@@ -79,11 +84,11 @@ impl OpenLog {
             let verdict = shown::of_export(&history, whole);
             return shown_with(screen, file, Arc::new(history.log), verdict);
         }
-        let opened = sqlite::holder(file).and_then(|holder| Ok((holder, sqlite::open_reading(file)?)));
-        let (holder, reader) = opened.map_err(|fault| fault_of(screen, file, &fault))?;
-        if let Some(pid) = holder {
+        let unshown = |fault| fault_of(screen, file, &fault);
+        if let Some(pid) = sqlite::holder(file).map_err(unshown)? {
             return Err(runs(screen, file, pid));
         }
+        let reader = sqlite::open_still(file).map_err(unshown)?;
         let verdict = shown::of_log(screen, file, whole)?;
         shown_with(screen, file, Arc::new(reader), verdict)
     }
@@ -138,6 +143,20 @@ fn shown_with(
     at_rest::handle(reader, verdict).map_err(|fault| fault_of(screen, file, &fault))
 }
 
+/// Reports a folder, and names a file in it that can be shown.
+fn folder(screen: Screen, folder: &Path) -> CommandExit {
+    let words = format!("{}: it is a folder, and a log is a file", folder.display());
+    let exit = screen.fail(CommandExit::Unavailable, words);
+    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_shown = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "db" || ending == "zip");
+    let fix = match inside.filter(is_shown).min() {
+        Some(file) => format!("systole open {}", quoted(&file)),
+        None => A_FILE.to_owned(),
+    };
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
 /// Reports that an organism runs on the log: its own console shows more, and follows it.
 fn runs(screen: Screen, file: &Path, pid: u32) -> CommandExit {
     let console =
@@ -152,15 +171,17 @@ fn runs(screen: Screen, file: &Path, pid: u32) -> CommandExit {
 
 /// Reports why a file cannot be shown, with a fix for a file that was named.
 fn fault_of(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
-    if !matches!(fault, LogFault::Foreign { .. } | LogFault::Io { .. }) {
-        return here::log_fault(screen, fault);
-    }
-    let is_foreign = fault.is_damage();
-    let exit = screen.fail(if is_foreign { CommandExit::Log } else { CommandExit::Unavailable }, fault);
-    let fix = match is_foreign {
-        true => "the file of a log, as organism.db, or of an export, as case-7.zip".to_owned(),
-        false => format!("a copy of {} that this user can read", quoted(file)),
+    let (exit, fix) = match fault {
+        LogFault::Foreign { .. } => (CommandExit::Log, A_FILE.to_owned()),
+        LogFault::Io { .. } => {
+            (CommandExit::Unavailable, format!("a copy of {} that this user can read", quoted(file)))
+        }
+        LogFault::Damaged { .. } => {
+            (CommandExit::Log, format!("systole doctor --log {}; then a backup of the log", quoted(file)))
+        }
+        _ => return here::log_fault(screen, fault),
     };
+    let exit = screen.fail(exit, fault);
     screen.say(format!("  try: {fix}"));
     exit
 }

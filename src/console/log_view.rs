@@ -5,7 +5,7 @@
 //! once, and fewer of one client, so that no client keeps the others from reading.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
@@ -13,6 +13,7 @@ use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, locked};
 use super::request_refusals::{LOOK, unfit_address};
 use super::watch_budget::WatchBudget;
+use crate::audit::columns::plain;
 use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
@@ -20,7 +21,9 @@ use crate::audit::tree::{self, ThreadTree};
 use crate::audit::troubles::{self, Troubles};
 use crate::audit::whole::LogState;
 use crate::edges::clock::WallClock;
+use crate::edges::log::search::SearchFile;
 use crate::runtime::front::OrganismHandle;
+use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -60,6 +63,8 @@ struct SharedReadings {
     trees: KeptViews<Option<ThreadTree>, (LogViewKey, ThreadId)>,
     answers: KeptAnswers,
     budget: WatchBudget,
+    /// The search file of a log at rest, once one was needed.
+    resting_search: Mutex<Option<SearchFile>>,
 }
 
 impl Default for LogViews {
@@ -158,6 +163,11 @@ impl LogMoment {
         locked(&trees).sums(&*self.reader, roots, COUNTED)
     }
 
+    /// The search file of a log at rest.
+    pub(super) fn resting_search(&self) -> MutexGuard<'_, Option<SearchFile>> {
+        locked(&self.shared.resting_search)
+    }
+
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.
     pub(super) fn of_all(&self) -> Arc<dyn LogReader> {
         let all = self.front.reader().clone();
@@ -214,6 +224,7 @@ impl LogViews {
         let own_place = own.places.acquire_owned().await.map_err(closed)?;
         let place = self.places.clone().acquire_owned().await.map_err(closed)?;
         let (front, client, shared) = (front.clone(), client.clone(), self.shared.clone());
+        let at_rest = front.at_rest().cloned();
         let reading = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if the one who asked is gone.
             let _places = (own_place, place);
@@ -224,6 +235,9 @@ impl LogViews {
             let found = if asked.told.is_some() { shared.budget.counts_here(&client, read) } else { read() };
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
+                MomentFault::Log(fault) if fault.is_damage() && at_rest.is_some() => {
+                    damaged(&fault, at_rest.as_deref())
+                }
                 MomentFault::Log(fault) => {
                     tracing::error!(why = %fault, fix = LOOK, "the log cannot be read for a client");
                     unreadable("the log cannot be read at the moment")
@@ -256,6 +270,23 @@ fn unreadable(words: &'static str) -> Refusal {
         .fixed_by("ask again later; systole doctor says what is wrong")
 }
 
+/// The refusal of what is damaged in a log at rest. Its one reader sees all of it.
+fn damaged(fault: &LogFault, shown: Option<&RestingVerdict>) -> Refusal {
+    let file = shown.map(|shown| shown.typed.as_str()).unwrap_or_default();
+    let fix = format!("`systole verify {file}`, which says what is damaged; a backup has what is lost here");
+    Refusal::new(Code::DamagedThread, plain(&fault.to_string())).fixed_by(fix)
+}
+
+/// The refusal of a log at rest that is not any more what was verified.
+fn outdated(shown: &RestingVerdict) -> Refusal {
+    let words = format!("{} has changed since it was verified", plain(&shown.file.display().to_string()));
+    let file = &shown.typed;
+    let fix = format!(
+        "`systole open {file}` again; or `systole console --log {file}` while an organism runs on it"
+    );
+    Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)
+}
+
 /// The log as that client sees it at that position.
 fn moment(
     front: OrganismHandle,
@@ -264,6 +295,9 @@ fn moment(
     MomentAsked { at, told }: MomentAsked,
     shared: Arc<SharedReadings>,
 ) -> Result<LogMoment, MomentFault> {
+    if let Some(shown) = front.at_rest().filter(|shown| shown.is_outdated()) {
+        return Err(MomentFault::Refused(outdated(shown)));
+    }
     let mut now = WallClock.now();
     if let Some(at) = at {
         let all = front.reader();

@@ -51,6 +51,7 @@ pub(super) fn status(code: Code) -> StatusCode {
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::DamagedThread => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }

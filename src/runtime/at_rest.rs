@@ -13,6 +13,7 @@ use super::front::{OrganismHandle, OrganismPlaces};
 use super::resting_verdict::RestingVerdict;
 use super::spoken::Voice;
 use super::tail::LogTail;
+use crate::audit::log_reads::PastLog;
 use crate::config;
 use crate::edges::log::alarms::LogAlarms;
 use systole_core::types::client::{Client, Role};
@@ -29,12 +30,16 @@ pub fn reading_client() -> Result<Name, LogFault> {
     Name::parse(READER).map_err(|why| unnamed(&why))
 }
 
-/// A handle that only reads, for a log that was verified.
+/// A handle that only reads, for a log that was verified. A damaged one is shown up to the damage.
 pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<OrganismHandle, LogFault> {
+    let reader: Arc<dyn LogReader> = match verdict.readable {
+        Some(end) => Arc::new(PastLog::new(reader, end)),
+        None => reader,
+    };
     let last = reader.last()?;
     let directory: Arc<Path> = verdict.file.parent().unwrap_or(Path::new("")).into();
-    let composition = Arc::new(composition(&*reader, last, &directory)?);
-    let log = (!verdict.is_export).then(|| Arc::from(verdict.file.as_path()));
+    let composition = Arc::new(composition(&*reader, last, &verdict.file)?);
+    let log = (!verdict.is_export()).then(|| Arc::from(verdict.file.as_path()));
     let (followed, _) = LogTail::of(reader.clone(), last);
     let alarms = LogAlarms::of_file(&verdict.file);
     Ok(OrganismHandle {
@@ -55,14 +60,18 @@ pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<Org
     })
 }
 
-/// The configuration of the newest record, with the one client that reads. If it cannot be read, one without listeners.
-fn composition(reader: &dyn LogReader, last: Position, directory: &Path) -> Result<Composition, LogFault> {
-    let newest = reader.after(Position(last.0.saturating_sub(1)), 1)?.pop();
-    let source = newest.map(|(_, record)| reader.document(record.header.config)).transpose()?.flatten();
+/// The configuration of the newest record, with the one client that reads. If it cannot be read, one without
+/// listeners, with the name of the file.
+fn composition(reader: &dyn LogReader, last: Position, file: &Path) -> Result<Composition, LogFault> {
+    let directory = file.parent().unwrap_or(Path::new(""));
+    // What is damaged is shown on the pages that need it.
+    let newest = reader.after(Position(last.0.saturating_sub(1)), 1).unwrap_or_default().pop();
+    let source = newest.and_then(|(_, record)| reader.intact_document(record.header.config).ok().flatten());
     let read = source.and_then(|source| config::read_source(&source, directory).ok());
     let name = reading_client()?;
+    let stem = file.file_stem().and_then(|stem| Name::parse(stem.to_str()?).ok());
     let mut composition = read.unwrap_or_else(|| Composition {
-        organism: name.clone(),
+        organism: stem.unwrap_or_else(|| name.clone()),
         hash: Digest([0; 32]),
         source: Arc::default(),
         entry: None,

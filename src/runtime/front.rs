@@ -195,8 +195,8 @@ impl OrganismHandle {
     }
 
     /// The verdict on a log that is shown without an organism; `None` if one runs.
-    pub fn at_rest(&self) -> Option<&RestingVerdict> {
-        self.at_rest.as_deref()
+    pub fn at_rest(&self) -> Option<&Arc<RestingVerdict>> {
+        self.at_rest.as_ref()
     }
 
     /// The file on this machine that has the log; `None` for a log in memory.

@@ -13,11 +13,11 @@ use crate::organism::folder;
 use crate::program::{Events, Running, ask, systole};
 use crate::replay::{FIRST, ends, named, plays, question, stop};
 
-const SECRET: &str = "strawberry";
+pub(crate) const SECRET: &str = "strawberry";
 
 /// The agent of the examples, in whose log a sensitive word is in a payload, in prompts, in a refusal, in the question
 /// and in the answer.
-fn talkative() -> tempfile::TempDir {
+pub(crate) fn talkative() -> tempfile::TempDir {
     let folder = named("agent");
     let at = folder.path();
     let change = |file: &str, from: &str, to: &str| {

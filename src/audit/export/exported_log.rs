@@ -8,7 +8,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::documents::ExportedDocument;
+use super::holes::ExportHole;
 use super::record_line::ExportedRecord;
+use systole_core::types::body_parts::{BodyParts, LEFT_OUT_TEXT, PartSeal};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
@@ -40,12 +42,34 @@ impl ExportedLog {
         Ok(())
     }
 
+    /// Shows the parts that were left out as such: without it they read like those that are erased in the log.
+    pub fn leave_out(&mut self, holes: &[ExportHole]) {
+        for same in holes.chunk_by(|one, next| one.position == next.position) {
+            let left_out = |number| same.iter().any(|hole| hole.part == number && !hole.is_of_log());
+            let position = same.first().map_or(0, |hole| hole.position);
+            let Some(record) = self.records.get_mut(&Position(position)) else { continue };
+            let seal = |number| match left_out(number) {
+                true => PartSeal::Erased(Digest([0; 32])),
+                false => PartSeal::Kept([0; 16]),
+            };
+            let values = record.parts.holes().zip(1..).map(|(hole, number)| (hole, seal(number))).collect();
+            let mut body = record.body.to_vec();
+            BodyParts { rest: seal(0), values }.blank_as(LEFT_OUT_TEXT, &mut body);
+            record.body = body.into();
+        }
+    }
+
     /// The threads without a parent.
     pub fn roots(&self) -> Vec<ThreadId> {
         let roots = self.threads.keys().filter(|thread| thread.parent().is_none() && !thread.is_sys());
         let mut roots: Vec<&ThreadId> = roots.collect();
         roots.sort_by_key(|thread| self.threads.get(*thread).and_then(|all| all.first()).copied());
         roots.into_iter().cloned().collect()
+    }
+
+    /// Whether it has records of the log's own thread.
+    pub fn has_own_thread(&self) -> bool {
+        self.threads.contains_key(&ThreadId::sys())
     }
 
     fn at(&self, position: &Position) -> Option<(Position, Record)> {

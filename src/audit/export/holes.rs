@@ -88,6 +88,11 @@ impl ExportHole {
         dropped.map(hole).collect()
     }
 
+    /// Whether the log itself does not have the part.
+    pub fn is_of_log(&self) -> bool {
+        self.why == Some(HoleReason::Erased)
+    }
+
     /// The hole in words.
     pub fn words(&self) -> String {
         let ExportHole { position, thread, seq, part, at, length, why, is_unexplained } = self;

@@ -15,7 +15,7 @@ use super::record_line::digest;
 use super::repeats::LeftOutValues;
 use super::{ExportFault, ExportScope};
 use systole_core::rules::{approval_payload, core_payload};
-use systole_core::types::body_parts::PartSeal;
+use systole_core::types::body_parts::{LEFT_OUT_TEXT, PartSeal};
 use systole_core::types::ids::{CallPath, Digest, Name};
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
@@ -23,7 +23,6 @@ use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 /// Records that are selected from at once.
 const BATCH: usize = 64;
 /// What the views of an export have in the place of what was left out.
-const LEFT_OUT: &str = "[left out]";
 /// The name of every error.
 const ERROR: &[u8] = b"system-error";
 /// The digits of a hash.
@@ -201,7 +200,7 @@ impl Redaction {
             *rest = PartSeal::Erased(first);
         }
         let mut body = record.body.to_vec();
-        record.parts.blank_as(LEFT_OUT, &mut body);
+        record.parts.blank_as(LEFT_OUT_TEXT, &mut body);
         // What the log does not have either was erased.
         in_log.blank(&mut body);
         record.body = Arc::from(body);

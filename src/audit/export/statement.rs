@@ -15,6 +15,8 @@ const PAYLOAD: &str = "application/vnd.in-toto+json";
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 /// The type of what it says.
 const PREDICATE: &str = "https://xml-pipeline.org/ns/export/v1";
+/// How every form of an export begins.
+const FORMS: &str = "systole export v";
 /// The form of an export.
 pub const FORM: &str = "systole export v1";
 /// The word of an export without documents.
@@ -114,6 +116,14 @@ pub fn write(
     let payload = encoded(&payload);
     let envelope = Envelope { payload_type: PAYLOAD.to_owned(), payload, signatures };
     serde_json::to_string(&envelope).ok().map(|text| text + "\n")
+}
+
+/// The form of an export that a newer version wrote; `None` if it has ours, or none that can be read.
+pub fn newer_form(bytes: &[u8]) -> Option<String> {
+    let envelope: Envelope = serde_json::from_slice(bytes).ok()?;
+    let statement: Statement = serde_json::from_slice(&decoded(&envelope.payload)?).ok()?;
+    let form = statement.predicate.form;
+    (form != FORM && form.starts_with(FORMS)).then_some(form)
 }
 
 /// Reads a statement. A wrong signature of a known key is an error.

@@ -1,7 +1,7 @@
 //! A log as it was at a position: what was written later is not there.
 //!
 //! State is a fold of records, so everything that is read through it is as it was then. Stored rows count only if the
-//! last record in them was there already.
+//! last record in them was there already. What is damaged later does not matter.
 
 use std::sync::Arc;
 
@@ -26,6 +26,11 @@ impl PastLog {
         page
     }
 
+    /// Whether only what came later is damaged.
+    fn is_later(&self, fault: &LogFault) -> bool {
+        matches!(fault, LogFault::Damaged { position, .. } if *position > self.end)
+    }
+
     /// Whether a thread had a record then.
     fn has(&self, thread: &ThreadId) -> Result<bool, LogFault> {
         Ok(!self.of_thread(thread, 1, 1)?.is_empty())
@@ -34,13 +39,17 @@ impl PastLog {
 
 impl LogReader for PastLog {
     fn opening(&self) -> Result<LogOpening, LogFault> {
-        let mut opening = self.log.opening()?;
+        let by_thread = || LogOpening { last: self.end, by_thread: true, ..LogOpening::default() };
+        let mut opening = match self.log.opening() {
+            Err(fault) if self.is_later(&fault) => return Ok(by_thread()),
+            opening => opening?,
+        };
         if opening.last <= self.end {
             return Ok(opening);
         }
         let checkpoint = opening.last.0.saturating_sub(opening.records.len() as u64);
         if opening.by_thread || checkpoint > self.end.0 {
-            return Ok(LogOpening { last: self.end, by_thread: true, ..LogOpening::default() });
+            return Ok(by_thread());
         }
         let count = usize::try_from(self.end.0.saturating_sub(checkpoint)).unwrap_or(usize::MAX);
         opening.records.truncate(count);
@@ -64,7 +73,20 @@ impl LogReader for PastLog {
         seq: u64,
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        Ok(self.kept(self.log.of_thread(thread, seq, limit)?))
+        match self.log.of_thread(thread, seq, limit) {
+            Err(fault) if self.is_later(&fault) && limit > 1 => {
+                let mut found = Vec::new();
+                for seq in seq..seq.saturating_add(limit as u64) {
+                    match self.of_thread(thread, seq, 1)?.pop() {
+                        Some(placed) => found.push(placed),
+                        None => break,
+                    }
+                }
+                Ok(found)
+            }
+            Err(fault) if self.is_later(&fault) => Ok(Vec::new()),
+            page => Ok(self.kept(page?)),
+        }
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
@@ -81,7 +103,10 @@ impl LogReader for PastLog {
         sender: &Name,
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault> {
-        Ok(self.log.by_key(thread, sender, key)?.filter(|(position, _)| *position <= self.end))
+        match self.log.by_key(thread, sender, key) {
+            Err(fault) if self.is_later(&fault) => Ok(None),
+            found => Ok(found?.filter(|(position, _)| *position <= self.end)),
+        }
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {

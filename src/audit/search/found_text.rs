@@ -52,7 +52,7 @@ impl<'a> TextReader<'a> {
             RecordKind::Refusal => {
                 let hash = glance::attribute(&record.body, "system-error", "hash");
                 if let Some(hash) = hash.and_then(|hash| Digest::parse(&hash).ok())
-                    && let Some(refused) = self.reader.document(hash)?
+                    && let Some(refused) = self.reader.intact_document(hash)?
                 {
                     found.add_payload(&refused);
                 }
@@ -91,7 +91,7 @@ impl<'a> TextReader<'a> {
         };
         let mut kept = String::new();
         for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
-            let piece = self.reader.document(hash)?;
+            let piece = self.reader.intact_document(hash)?;
             kept.extend(piece.map(|piece| String::from_utf8_lossy(&piece).into_owned()));
         }
         found.add(&kept);

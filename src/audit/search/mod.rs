@@ -42,7 +42,8 @@ pub fn phrase(argument: &str) -> Vec<String> {
 
 /// A search in one log.
 pub struct LogSearch<'a> {
-    log: &'a Path,
+    /// The log whose search file it is; `None` if the caller keeps the file.
+    log: Option<&'a Path>,
     reader: &'a dyn LogReader,
     file: SearchFile,
     /// Whether the file was made anew by this search: then it is not at fault again.
@@ -76,9 +77,27 @@ impl<'a> LogSearch<'a> {
             Ok(file) => (file, Vec::new()),
             Err(why) => (SearchFile::in_memory()?, vec![unwritable(&why)]),
         };
-        let mut search = LogSearch { log, reader, file, is_anew: false, end: None, notes };
+        let mut search = LogSearch { log: Some(log), reader, file, is_anew: false, end: None, notes };
         search.refresh(told)?;
         Ok(search)
+    }
+
+    /// The same for a log beside which nothing is written. The caller keeps the search file, which is made from this log
+    /// alone.
+    pub fn apart(
+        kept: Option<SearchFile>,
+        reader: &'a dyn LogReader,
+        told: SearchProgress<'_>,
+    ) -> Result<LogSearch<'a>, SearchFault> {
+        let file = kept.map_or_else(SearchFile::in_memory, Ok)?;
+        let mut search = LogSearch { log: None, reader, file, is_anew: true, end: None, notes: Vec::new() };
+        search.refresh(told)?;
+        Ok(search)
+    }
+
+    /// The search file, for the next search.
+    pub fn into_file(self) -> SearchFile {
+        self.file
     }
 
     /// Shows only messages up to a position. The search file still has all.
@@ -106,8 +125,9 @@ impl<'a> LogSearch<'a> {
     fn anew(&mut self) -> Result<(), SearchFault> {
         self.is_anew = true;
         self.file = SearchFile::in_memory()?;
-        let opened = search::forget(self.log).map_err(|error| error.to_string());
-        match opened.and_then(|_| SearchFile::open(self.log)) {
+        let Some(log) = self.log else { return Ok(()) };
+        let opened = search::forget(log).map_err(|error| error.to_string());
+        match opened.and_then(|_| SearchFile::open(log)) {
             Ok(file) => self.file = file,
             Err(why) => self.notes.push(unwritable(&why)),
         }

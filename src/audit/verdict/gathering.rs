@@ -67,16 +67,17 @@ impl GatheredLog {
     ) -> Result<(VerifySummary, GatheredLog), LogFault> {
         let start = || WalkGathering::new(sizes, others);
         let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take)?;
-        let reader = sqlite::open_reading(log)?;
-        let looked = kinship::look(&reader, reading)?;
+        let (looked, erased, last) = sqlite::read_least(log, |reader| {
+            Ok((kinship::look(reader, reading)?, reader.erased_documents()?.len(), reader.last()?))
+        })?;
         if let Some(misfit) = looked.misfits.first() {
             let (path, position) = (log.display().to_string(), misfit.position);
             return Err(LogFault::Damaged { path, position, why: misfit.words() });
         }
         let mut gathered = gathering.finish();
-        gathered.erased_documents = reader.erased_documents()?.len() as u64;
+        gathered.erased_documents = erased as u64;
         gathered.elsewhere = looked.elsewhere;
-        gathered.has_grown_to(summary.records, reader.last()?);
+        gathered.has_grown_to(summary.records, last);
         Ok((summary, gathered))
     }
 

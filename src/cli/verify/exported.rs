@@ -58,6 +58,8 @@ const NAMES: [(&str, u64); 13] = [
 /// Why nothing can be said.
 enum Unverified {
     Damaged(ExportDamage),
+    /// It has this form, of a newer version.
+    Newer(String),
     Unread(std::io::Error),
 }
 
@@ -93,11 +95,7 @@ pub(in crate::cli) struct ExportHistory {
     /// Why no thread of it can be replayed, if so.
     pub(in crate::cli) lacks: Option<CannotReplay>,
     /// What verifying showed.
-    pub(in crate::cli) verdict: LogVerdict,
-    /// How many records it has.
-    pub(in crate::cli) records: usize,
-    /// How many parts of bodies were left out.
-    pub(in crate::cli) holes: usize,
+    pub(in crate::cli) found: ExportExamination,
 }
 
 /// Verifies an export and reads its history. What is wrong is reported.
@@ -121,6 +119,7 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
             Ok(())
         })?;
     }
+    log.leave_out(&found.walked.holes);
     let system = SystemEvents::of_export(starts).map_err(ExportDamage::of)?;
     let lacks = match found.walked.holes.first() {
         Some(ExportHole { thread, seq, why, .. }) => {
@@ -134,14 +133,7 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
         }
         None => None,
     };
-    Ok(ExportHistory {
-        log,
-        system,
-        lacks: lacks.map(CannotReplay::Export),
-        verdict: found.log.verdict(),
-        records: found.walked.leaves.len(),
-        holes: found.walked.holes.len(),
-    })
+    Ok(ExportHistory { log, system, lacks: lacks.map(CannotReplay::Export), found })
 }
 
 /// Verifies an export, with the checkpoints that the reader kept.
@@ -170,6 +162,13 @@ fn told(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
         Unverified::Unread(error) => {
             let words = system::unread(path, "an export", &error);
             return hindered::say(screen, CommandExit::Unavailable, &words);
+        }
+        Unverified::Newer(form) => {
+            let known = statement::FORM;
+            let words = format!("{} is a {form}; this version reads up to {known}", path.display());
+            let exit = screen.fail(CommandExit::Log, words);
+            screen.say("  try: the version of systole that wrote it, or a newer one");
+            return exit;
         }
         Unverified::Damaged(damage) => damage,
     };
@@ -217,7 +216,11 @@ fn examined(
 /// The statement, with the hash of every file compared.
 fn stated(archive: &mut ArchiveReader, policy: Option<&TrustPolicy>) -> Result<ExportStatement, Unverified> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
-    let statement = statement::read(&archive.whole("statement.json")?, &keys).map_err(ExportDamage::of)?;
+    let bytes = archive.whole("statement.json")?;
+    if let Some(form) = statement::newer_form(&bytes) {
+        return Err(Unverified::Newer(form));
+    }
+    let statement = statement::read(&bytes, &keys).map_err(ExportDamage::of)?;
     let names: BTreeSet<String> =
         archive.names().filter(|name| *name != "statement.json").map(str::to_owned).collect();
     for name in &names {
@@ -319,6 +322,13 @@ fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
     exit
 }
 
+/// The first parts that were left out. Those without a reason come first: they are what a reader has to see.
+pub(super) fn listed_holes(found: &ExportExamination) -> Vec<String> {
+    let (unexplained, other): (Vec<_>, Vec<_>) =
+        found.walked.holes.iter().partition(|hole| hole.is_unexplained);
+    unexplained.into_iter().chain(other).take(HOLES).map(ExportHole::words).collect()
+}
+
 fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     let walked = &found.walked;
     let mut lines = vec![
@@ -335,11 +345,7 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     if holes > 0 {
         lines.push(format!("  {holes} parts of bodies were left out; their hashes fit"));
     }
-    // Those without a reason come first: they are what a reader has to see.
-    let (unexplained, other): (Vec<_>, Vec<_>) = walked.holes.iter().partition(|hole| hole.is_unexplained);
-    for hole in unexplained.into_iter().chain(other).take(HOLES) {
-        lines.extend(wrapped("    ", 6, &plain(&hole.words())));
-    }
+    lines.extend(listed_holes(found).iter().flat_map(|words| wrapped("    ", 6, &plain(words))));
     if holes > HOLES {
         lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
     }

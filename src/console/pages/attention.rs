@@ -29,7 +29,7 @@ use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
 
@@ -106,6 +106,8 @@ struct Attention {
     proof: Option<ProofStanding>,
     damage: Option<String>,
     now: Millis,
+    /// Since when what went wrong is listed.
+    since: Millis,
 }
 
 #[derive(Template)]
@@ -161,19 +163,30 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     let mut stuck = why::waits(&standings, now);
     stuck.retain(|wait| is_stuck(wait, now));
     let (proof, damage) = proof(moment)?.unzip();
-    let hour = Millis(now.0.saturating_sub(HOUR_MS));
+    let since = Millis(end_of(moment)?.0.saturating_sub(HOUR_MS));
     let waiting = waiting::requests(moment, decides)?;
     let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
         waiting,
         open,
         stuck,
-        troubles: moment.troubles(hour)?,
+        troubles: moment.troubles(since)?,
         paused: whole.all_paused(reader)?,
         proof,
         damage: damage.flatten(),
         now,
+        since,
     })
+}
+
+/// The moment up to which something can have gone wrong: now, or the time of the last record of a log at rest.
+fn end_of(moment: &LogMoment) -> Result<Millis, LogFault> {
+    if moment.front.at_rest().is_none() {
+        return Ok(moment.now);
+    }
+    let before = Position(moment.reader.last()?.0.saturating_sub(1));
+    let last = moment.reader.after(before, 1)?.pop();
+    Ok(last.map_or(moment.now, |(_, record)| record.header.time))
 }
 
 /// How far the log is proved, and what is known to be missing of it. Nothing for a log without a file, and for a client
@@ -202,7 +215,6 @@ fn stuck_json(wait: &ListedWait) -> Value {
 
 fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
-    let hour = Millis(seen.now.0.saturating_sub(HOUR_MS));
     let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encoded(id.as_str())));
     let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, seen)).collect();
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
@@ -222,7 +234,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         all: {
             let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
             let fields: Vec<String> = fields.collect();
-            frame.to(&format!("/find?{}&since={}", fields.join("&"), encoded(&hour.to_string())))
+            frame.to(&format!("/find?{}&since={}", fields.join("&"), encoded(&seen.since.to_string())))
         },
     });
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));

@@ -1,10 +1,11 @@
 //! What surrounds every page: its title, the way to the other pages, the moment that it shows, who is signed in, and
 //! the command that shows the same.
 
+use std::fmt::Display;
+use std::sync::Arc;
+
 use super::assets::{ICON, SCRIPT, STYLE};
-use super::command_line::quoted;
-use crate::audit::columns::plain;
-use crate::runtime::resting_verdict::RestingVerdict;
+use crate::runtime::resting_verdict::{ExportedProof, RestingVerdict};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 
@@ -93,7 +94,7 @@ pub(super) struct Frame {
     /// The address of this page, for forms that lead back to it.
     pub(super) address: String,
     /// The verdict on a log that is shown without an organism.
-    pub(super) at_rest: Option<RestingVerdict>,
+    pub(super) at_rest: Option<Arc<RestingVerdict>>,
     /// The end of the log when the page was asked for.
     pub(super) position: u64,
     /// Whether the page follows the log.
@@ -146,16 +147,7 @@ impl Frame {
     /// The same with the command that shows the same. On a page of the past, a command that shows only the present is
     /// not named.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
-        let mut words = command.into();
-        if let Some(shown) = &self.at_rest {
-            let file = quoted(&plain(&shown.file.display().to_string()));
-            // The commands that look read a log, and an export is verified and replayed.
-            words = match (shown.is_export, words.starts_with("systole console")) {
-                (false, false) => format!("{words} --log {file}"),
-                (true, false) if words == "systole verify" => format!("{words} {file}"),
-                _ => return self,
-            };
-        }
+        let Some(words) = self.typed(&command.into(), "") else { return self };
         let name = words.split(' ').nth(1).unwrap_or_default();
         self.command = match &self.past {
             Some(past) if OF_PAST.contains(&name) => Some(format!("{words} --at {}", past.position)),
@@ -163,6 +155,19 @@ impl Frame {
             _ => Some(words),
         };
         self
+    }
+
+    /// A command that looks, with what it looks at, for the file of this page. An export is only verified and replayed.
+    pub(super) fn typed(&self, command: &str, what: impl Display) -> Option<String> {
+        let words = format!("{command} {what}");
+        let words = words.trim_end();
+        let Some(shown) = &self.at_rest else { return Some(words.to_owned()) };
+        let file = &shown.typed;
+        match (shown.is_export(), words) {
+            (_, "systole verify") => Some(format!("{words} {file}")),
+            (false, words) if !words.starts_with("systole console") => Some(format!("{words} --log {file}")),
+            _ => None,
+        }
     }
 
     /// The same with a command, if one shows the same.
@@ -187,10 +192,25 @@ impl Frame {
     }
 
     /// The same for a log that is shown without an organism: nothing is sent, and the verdict is on every page.
-    pub(super) fn at_rest(mut self, verdict: Option<&RestingVerdict>) -> Frame {
+    pub(super) fn at_rest(mut self, verdict: Option<&Arc<RestingVerdict>>) -> Frame {
         self.at_rest = verdict.cloned();
         self.tabs.retain(|link| verdict.is_none() || link.tab != PageTab::Send);
         self
+    }
+
+    /// Whether it is of an export without the log's own thread.
+    pub(super) fn lacks_own_thread(&self) -> bool {
+        self.exported().is_some_and(|found| found.lacks_own_thread)
+    }
+
+    /// Whether it is of an export from which requests to models are left out.
+    pub(super) fn lacks_requests(&self) -> bool {
+        self.exported().is_some_and(|found| found.lacks_requests)
+    }
+
+    /// What proves the export that is shown.
+    pub(super) fn exported(&self) -> Option<&ExportedProof> {
+        self.at_rest.as_ref()?.exported.as_ref()
     }
 
     /// The address of another page at the same moment. It is percent-encoded where it has foreign parts.

@@ -24,6 +24,7 @@ use crate::edges::log::notes;
 use crate::edges::system::FileFault;
 use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
+use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
@@ -50,6 +51,10 @@ struct VerifiedLog {
     facts: Vec<(&'static str, String)>,
     checkpoints: Vec<String>,
     answers: Vec<AuditAnswer>,
+    /// The parts that an export leaves out.
+    holes: Vec<String>,
+    /// What was not checked of an export.
+    not_checked: Vec<String>,
 }
 
 /// Everything on the page.
@@ -60,7 +65,8 @@ struct ProofView {
     count: usize,
     unread: Vec<String>,
     verified: Option<VerifiedLog>,
-    standing: ProofStanding,
+    /// How far a log is proved; `None` for an export.
+    standing: Option<ProofStanding>,
     now: Millis,
 }
 
@@ -86,6 +92,9 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         .look(&["verify"], move |moment, _| {
             whole_log_only(moment, "the proof covers all threads and is")?;
             let Some(log) = moment.front.log_file() else {
+                if let Some(shown) = moment.front.at_rest() {
+                    return exported(moment, shown);
+                }
                 let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory has no proof");
                 return Err(
                     ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into()
@@ -98,7 +107,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked.json(&view.as_json()));
     }
     let frame = asked.frame(PageTab::Proof, "Proof").with_command("systole verify");
-    let can_verify = asked.at.is_none() && view.last <= RECORDS;
+    let can_verify = asked.at.is_none() && view.last <= RECORDS && view.standing.is_some();
     Ok(rendered(&ProofPage { frame, view, can_verify }))
 }
 
@@ -125,6 +134,33 @@ pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, 
     })
 }
 
+/// What was found when an export was opened: its file is verified as a whole.
+fn exported(moment: &LogMoment, shown: &RestingVerdict) -> ReadResult<ProofView> {
+    let verified = shown.exported.clone().map(|found| VerifiedLog {
+        verdict: found.verdict,
+        is_good: shown.is_sound,
+        facts: found.facts,
+        checkpoints: found.checkpoints,
+        answers: found.answers,
+        holes: found.holes,
+        not_checked: found.not_checked,
+    });
+    Ok(ProofView {
+        log: file_name(&shown.file),
+        last: moment.reader.last()?.0,
+        checkpoints: Vec::new(),
+        count: 0,
+        unread: Vec::new(),
+        verified,
+        standing: None,
+        now: moment.now,
+    })
+}
+
+fn file_name(file: &Path) -> String {
+    file.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default()
+}
+
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
     let beside = notes_of(log);
     let found = notes::read(&beside).map_err(|fault| {
@@ -132,7 +168,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
         ReadRefusal::from(refusal.fixed_by("systole verify, where the log is"))
     })?;
-    let name = log.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
+    let name = file_name(log);
     let last = moment.reader.last()?.0;
     let (mut sources, mut unread) = (Vec::new(), Vec::new());
     for (line, read) in found {
@@ -153,7 +189,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     });
     let checkpoints = rows.collect();
     let count = sources.len();
-    let standing = standing(moment, log)?;
+    let standing = Some(standing(moment, log)?);
     let policy = moment.front.policy();
     let verified = match verifies {
         true if last > RECORDS => {
@@ -198,13 +234,23 @@ fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>
         facts,
         checkpoints: found.checkpoints.iter().rev().take(CHECKPOINTS).map(words).collect(),
         answers: found.answers(),
+        holes: Vec::new(),
+        not_checked: Vec::new(),
     })
 }
 
 impl VerifiedLog {
     fn damaged(verdict: String, why: &str) -> VerifiedLog {
         let facts = vec![("what is wrong", plain(why)), ("next", "systole doctor".to_owned())];
-        VerifiedLog { verdict, is_good: false, facts, checkpoints: Vec::new(), answers: Vec::new() }
+        VerifiedLog {
+            verdict,
+            is_good: false,
+            facts,
+            checkpoints: Vec::new(),
+            answers: Vec::new(),
+            holes: Vec::new(),
+            not_checked: Vec::new(),
+        }
     }
 }
 
@@ -223,6 +269,8 @@ impl ProofView {
                 "facts": serde_json::Map::from_iter(facts),
                 "checkpoints": verified.checkpoints,
                 "answers": answers.collect::<Vec<_>>(),
+                "left_out": verified.holes,
+                "not_checked": verified.not_checked,
             })
         });
         json!({
@@ -232,7 +280,7 @@ impl ProofView {
             "checkpoints": checkpoints.collect::<Vec<_>>(),
             "unread": self.unread,
             "verified": verified,
-            "standing": self.standing.as_json(),
+            "standing": self.standing.as_ref().map(ProofStanding::as_json),
         })
     }
 }

@@ -241,22 +241,26 @@ fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Compositio
     if moment.composition().hash == hash {
         return Ok(Some(moment.composition().clone()));
     }
-    let source = moment.reader.document(hash)?;
+    let source = moment.reader.intact_document(hash)?;
     Ok(source.and_then(|source| moment.configuration(&source).ok()).map(Arc::new))
 }
 
 /// What proves a record.
 fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<RecordProof, LogFault> {
-    let facts = [
-        ("hash of the bytes", Digest::of(&record.body)),
-        ("head of the thread", record.head),
-        ("leaf of the log", record.leaf),
+    // Signs in place of erased or left-out parts are covered by no hash.
+    let bytes = match record.parts.has_erased() {
+        true => "not known: parts of them are not here".to_owned(),
+        false => Digest::of(&record.body).to_string(),
+    };
+    let facts = vec![
+        ("hash of the bytes", bytes),
+        ("head of the thread", record.head.to_string()),
+        ("leaf of the log", record.leaf.to_string()),
     ];
     let covered = match moment.front.log_file().filter(|_| moment.sees_all) {
         Some(log) => Some(proof::standing(moment, log)?.covers(*position)),
         None => None,
     };
-    let facts = facts.map(|(name, hash)| (name, hash.to_string())).to_vec();
     Ok(RecordProof { position: position.0, facts, covered })
 }
 
@@ -289,7 +293,7 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let Some(error) = told(&record.body) else { return Ok(None) };
     let hash = attribute(&record.body, "system-error", "hash");
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
-    let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
+    let bytes = hash.map_or(Ok(None), |hash| reader.intact_document(hash))?;
     let number = |typed: &str| typed.parse::<usize>().ok();
     let place = error.place.as_ref().and_then(|(line, column)| Some((number(line)?, number(column)?)));
     let shown = bytes.map(|bytes| {

@@ -40,6 +40,7 @@ pub(super) fn title(status: StatusCode, is_change: bool) -> &'static str {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::FORBIDDEN => "Not allowed",
         StatusCode::SERVICE_UNAVAILABLE => "Not now",
+        StatusCode::INTERNAL_SERVER_ERROR => "Damaged",
         _ => "Not a page",
     }
 }

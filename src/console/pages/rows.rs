@@ -139,7 +139,7 @@ pub(super) fn read(
         for (position, record) in &page {
             part.last = position.0;
             next = record.header.seq + 1;
-            part.has_journal |= record.header.kind == RecordKind::Journal;
+            part.has_journal |= record.header.kind == RecordKind::Journal && !record.parts.rest.is_erased();
             let mut row = row(*position, record, room);
             if row.step > shown {
                 continue;

@@ -144,7 +144,11 @@ fn view(
     let newest = (thread.seq + 1).saturating_sub(MOST as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None, all: false };
-    let why: Vec<String> = report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
+    let is_at_rest = moment.front.at_rest().is_some();
+    // No command changes a log at rest.
+    let why =
+        report(&standing, &asker).into_iter().take_while(|line| !is_at_rest || !line.starts_with("next:"));
+    let why: Vec<String> = why.map(|line| shortened(&line, WHY_WORDS)).collect();
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
         part = rows::read(reader, id, (from, MOST, step))?;

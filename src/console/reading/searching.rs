@@ -189,16 +189,24 @@ pub(in crate::console) fn costs_of(
 }
 
 /// Runs a search in the whole log. What is found is cut to the moment and the client afterwards: a search file
-/// belongs to one log, whole.
+/// belongs to one log, whole. That of a log at rest is kept with the readings, and not beside the log.
 pub(in crate::console) fn search_in<T>(
     moment: &LogMoment,
     work: impl FnOnce(&mut LogSearch<'_>) -> ReadResult<T>,
 ) -> ReadResult<T> {
+    let reader = &**moment.front.reader();
+    if moment.front.at_rest().is_some() {
+        let mut kept = moment.resting_search();
+        let mut search = LogSearch::apart(kept.take(), reader, &mut |_, _| ()).map_err(search_fault)?;
+        let found = work(&mut search);
+        *kept = Some(search.into_file());
+        return found;
+    }
     let Some(log) = moment.front.log_file() else {
         let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory cannot be searched");
         return Err(ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into());
     };
-    let mut search = LogSearch::open(log, &**moment.front.reader(), &mut |_, _| ()).map_err(search_fault)?;
+    let mut search = LogSearch::open(log, reader, &mut |_, _| ()).map_err(search_fault)?;
     for why in &search.notes {
         tracing::warn!(why, fix = WRITABLE, "a search of a client takes longer than it has to");
     }

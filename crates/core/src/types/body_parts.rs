@@ -12,6 +12,8 @@ pub const MOST_HOLES: usize = 1000;
 
 /// What stands in place of erased bytes, if it has room.
 pub const ERASED_TEXT: &str = "[erased]";
+/// What stands in place of bytes that are left out of a copy.
+pub const LEFT_OUT_TEXT: &str = "[left out]";
 
 /// The place of a sensitive value in a body. Never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -310,6 +310,13 @@ pub trait LogReader: Send + Sync {
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// A stored document.
     fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
+    /// The same for a view that goes on without it: a damaged one counts as missing.
+    fn intact_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        match self.document(hash) {
+            Err(LogFault::Damaged { .. }) => Ok(None),
+            found => found,
+        }
+    }
 }
 
 /// The source of time.

@@ -107,9 +107,10 @@ fn reading(path: &Path) -> rusqlite::Result<Connection> {
     if is_ours(&connection)? { Ok(connection) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
-/// A search file in memory, for a folder that nothing can be written to.
+/// A search file in memory, for a folder that nothing can be written to. A large one goes to a temporary file that has
+/// no name.
 pub(super) fn in_memory() -> rusqlite::Result<Connection> {
-    let connection = Connection::open_in_memory()?;
+    let connection = Connection::open("")?;
     guard(&connection)?;
     laid(&connection)?;
     Ok(connection)

@@ -82,7 +82,8 @@ impl Lock {
         match Lock::if_there(log) {
             Ok(_) => Ok(false),
             Err(LogFault::InUse { .. }) => Ok(true),
-            Err(fault) => Err(fault),
+            // As on a medium that only lets read.
+            Err(_) => Ok(holder(log)?.is_some()),
         }
     }
 

@@ -43,12 +43,12 @@ pub use condition::{LogCondition, condition, lost_whole};
 pub use copy::{LastBundle, LogCopy};
 pub use erase::Erasure;
 pub use lock::holder;
-pub use open::{HeldLog, OpenSqliteLog, followed, format, hold, open, open_copy, open_reading};
+pub use open::{HeldLog, OpenSqliteLog, followed, format, hold, open, open_copy, open_reading, open_still};
 pub use read::{FoldCache, SqliteReader};
 pub use remake::{CopyDifference, CopyRemake};
 pub use secret::LogSecret;
 pub use structure::{StructureOddity, oddities};
-pub use verify_all::{VerifySummary, verify_all, verify_each};
+pub use verify_all::{VerifySummary, read_least, verify_all, verify_each};
 pub use write::SqliteAppender;
 
 use crate::edges::system;

@@ -16,6 +16,7 @@ use super::pool::{Manner, Pool, connect};
 use super::read::SqliteReader;
 use super::secret::LogSecret;
 use super::tip::Tip;
+use super::wal::Wal;
 use super::write::SqliteAppender;
 use super::{closing, fault, loss, migrate, wal};
 use systole_core::types::ports::{LogFault, LostRange};
@@ -155,6 +156,23 @@ pub fn open_reading(path: &Path) -> Result<SqliteReader, LogFault> {
     let pool = Pool::new(path, manner);
     pool.read(|_| Ok(()))?;
     Ok(SqliteReader::new(Arc::new(pool)))
+}
+
+/// Opens a log that no process writes to, and leaves nothing beside it: its folder may be write-protected. Commits that
+/// cannot be read are left out, and `condition` names them.
+pub fn open_still(path: &Path) -> Result<SqliteReader, LogFault> {
+    let path = canonical(path)?;
+    look(&path)?;
+    let manner = if wal::look(&path)? == Wal::Corrupt { Manner::Alone } else { Manner::Still };
+    let pool = Pool::new(path, manner);
+    let found =
+        pool.read(|connection| migrate::number(connection).map_err(|e| fault(&pool.path, None, &e)))?;
+    match found {
+        found if found > FORMAT => {
+            Err(LogFault::Newer { path: pool.path.display().to_string(), found, known: FORMAT })
+        }
+        _ => Ok(SqliteReader::new(Arc::new(pool))),
+    }
 }
 
 /// How far the copy at a path goes; `None` if there is no copy, or it has followed nothing yet.

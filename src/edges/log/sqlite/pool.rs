@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::layout::{beside, guard};
 use super::places::NewestPlaces;
-use super::{fault, io_fault, migrate};
+use super::{fault, migrate};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
 
@@ -92,19 +93,7 @@ impl Pool {
 
 /// Opens a connection that can only read.
 pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || match manner {
-        Manner::Live => Connection::open_with_flags(path, flags),
-        Manner::Still => {
-            Connection::open_with_flags(still_uri(path, has_wal(path)), flags | OpenFlags::SQLITE_OPEN_URI)
-        }
-        Manner::Alone => {
-            Connection::open_with_flags(still_uri(path, false), flags | OpenFlags::SQLITE_OPEN_URI)
-        }
-    };
-    let _stand_in = if manner == Manner::Still { StandIn::where_needed(path)? } else { None };
-    let connection = open().map_err(|e| fault(path, None, &e))?;
-    guard(&connection).map_err(|e| fault(path, None, &e))?;
+    let connection = open(path, manner).map_err(|e| fault(path, None, &e))?;
     // SQLite opens the files next to the log at the first read.
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
     first.map_err(|e| fault(path, None, &e))?;
@@ -112,18 +101,36 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> 
     Ok(Reading { connection, newest: NewestPlaces::default(), is_older })
 }
 
+fn open(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let with_wal = manner == Manner::Still && has_wal(path);
+    let connection = match manner {
+        Manner::Live => Connection::open_with_flags(path, flags),
+        Manner::Still | Manner::Alone => {
+            Connection::open_with_flags(still_uri(path, with_wal), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+    }?;
+    guard(&connection)?;
+    if with_wal {
+        // Before the first read, SQLite then keeps its index of the write-ahead log in memory.
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    }
+    Ok(connection)
+}
+
 /// Bytes of the header of a write-ahead log.
 const WAL_HEADER: u64 = 32;
 
 /// Whether there are commits in the write-ahead log, as after a crash. A write-ahead log with only a
-/// header holds none, and SQLite cannot open it if it may not write the `-shm` file.
+/// header holds none.
 fn has_wal(path: &Path) -> bool {
     std::fs::metadata(beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
 }
 
 /// The address under which SQLite reads a log and touches nothing. After a crash the last commits are
-/// still in the write-ahead log, which an immutable file would leave out. Then SQLite builds its index
-/// in memory instead of in the `-shm` file, because it may not write that file.
+/// still in the write-ahead log, which an immutable file would leave out. Then SQLite reads both
+/// without locks, and so without a `-shm` file.
 fn still_uri(path: &Path, with_wal: bool) -> String {
     let mut uri = String::from("file:");
     for byte in std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()) {
@@ -138,28 +145,6 @@ fn still_uri(path: &Path, with_wal: bool) -> String {
             }
         }
     }
-    uri.push_str(if with_wal { "?mode=ro&readonly_shm=1" } else { "?mode=ro&immutable=1" });
+    uri.push_str(if with_wal { "?mode=ro&vfs=unix-none" } else { "?mode=ro&immutable=1" });
     uri
-}
-
-/// An empty `-shm` file for as long as SQLite needs to open the log. A log that was copied with only its
-/// `-wal` file is complete, but SQLite cannot read it without a `-shm` file.
-struct StandIn(PathBuf);
-
-impl StandIn {
-    fn where_needed(path: &Path) -> Result<Option<StandIn>, LogFault> {
-        let index = beside(path, "-shm");
-        if !has_wal(path) || index.exists() {
-            return Ok(None);
-        }
-        std::fs::File::create_new(&index).map_err(|e| io_fault(&index, &e))?;
-        Ok(Some(StandIn(index)))
-    }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        // A file that stays behind is empty and harmless.
-        let _left = std::fs::remove_file(&self.0);
-    }
 }

@@ -86,6 +86,7 @@ impl SqliteReader {
         let mut found = Vec::with_capacity(places.len());
         for (seq, pos) in places {
             let (seq, position) = (seq.unsigned_abs(), Position(pos.unsigned_abs()));
+            let ill = |e: rusqlite::Error| fault(&self.pool.path, Some(position), &e);
             let mut rows = statement.query([pos]).map_err(ill)?;
             let row = rows.next().map_err(ill)?;
             let record = row.map(stored).transpose().map_err(|Unfit(why)| self.damaged(position, why))?;

@@ -1,11 +1,13 @@
 //! Verifies a whole log: every record, every document, and SQLite's own structures. Nothing is written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::lock::Lock;
 use super::log_file::{canonical, look};
 use super::places::NewestPlaces;
-use super::pool::{Manner, connect};
+use super::pool::{Manner, Pool, connect};
+use super::read::SqliteReader;
 use super::verify::{Walk, documents, ends};
 use super::{damaged, fault, loss, places};
 use systole_core::types::ports::{LogFault, Position};
@@ -37,20 +39,38 @@ pub fn verify_each<T>(
     start: impl Fn() -> T,
     each: impl Fn(&mut T, &Record),
 ) -> Result<(VerifySummary, T), LogFault> {
-    let path = canonical(path)?;
-    let kind = look(&path)?;
-    loss::refuse_unreadable(&path, kind)?;
-    let walk = |manner| {
+    let path = readable(path)?;
+    in_least_manner(&path, |manner| {
         let mut gathered = start();
         let summary = walk_all(&path, manner, |record| each(&mut gathered, record))?;
         Ok((summary, gathered))
-    };
-    if Lock::is_held(&path)? {
-        return walk(Manner::Live);
+    })
+}
+
+/// Reads a log, whether an organism runs on it or not. If none does, nothing is left beside the log. `read` begins anew
+/// if an organism starts to write in the middle of it.
+pub fn read_least<T>(
+    path: &Path,
+    read: impl Fn(&SqliteReader) -> Result<T, LogFault>,
+) -> Result<T, LogFault> {
+    let path = readable(path)?;
+    in_least_manner(&path, |manner| read(&SqliteReader::new(Arc::new(Pool::new(path.clone(), manner)))))
+}
+
+fn readable(path: &Path) -> Result<PathBuf, LogFault> {
+    let path = canonical(path)?;
+    let kind = look(&path)?;
+    loss::refuse_unreadable(&path, kind)?;
+    Ok(path)
+}
+
+fn in_least_manner<T>(path: &Path, read: impl Fn(Manner) -> Result<T, LogFault>) -> Result<T, LogFault> {
+    if Lock::is_held(path)? {
+        return read(Manner::Live);
     }
-    match walk(Manner::Still) {
+    match read(Manner::Still) {
         // If a process began to write during a walk without locks, what the walk saw is no damage.
-        Err(_) if Lock::is_held(&path)? => walk(Manner::Live),
+        Err(_) if Lock::is_held(path)? => read(Manner::Live),
         walked => walked,
     }
 }
