@@ -14,5 +14,5 @@ fn the_picture_in_the_readme_is_what_the_demo_prints() {
         .unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     crate::golden::golden("docs/demo.svg", &ran.stdout);
-    assert!(std::fs::read_to_string(root.join("README.md")).unwrap().contains("(docs/demo.svg)"));
+    assert!(std::fs::read_to_string(root.join("docs/start.md")).unwrap().contains("(demo.svg)"));
 }

@@ -13,7 +13,7 @@ const LOOKS = [
 ];
 
 await story(async (stage) => {
-  const { name, sends, decides, at } = facts.run;
+  const { name, sends, decides } = facts.run;
   await systole('send', '--no-wait', '--', ...sends);
   if (decides) await answers('/v1/approvals', ({ approvals }) => approvals.length === 1, 'a person is asked');
   const { threads } = await answers('/v1/threads', ({ threads }) => threads.length > 0, 'it is there');
@@ -39,7 +39,12 @@ await story(async (stage) => {
     await systole(...decides);
   }
   await answers(`/v1/threads/${threads[0].thread}`, ({ state }) => state === 'resting', 'it is answered');
-  if (!decides) await look('running', `${path}?at=${at}`);
+  if (!decides) {
+    // As it was when its last step had just begun.
+    const { picture } = await answers(`/v1/threads/${threads[0].thread}/tree`, () => true, 'the tree is there');
+    const [first] = (await systole('log', picture.steps.at(-1).thread, '-n', '0', '--json')).split('\n');
+    await look('running', `${path}?at=${JSON.parse(first).position}`);
+  }
   await look('ended', path);
   await does('compare', { text: parts.join('\n\n') });
   stage.clean();
