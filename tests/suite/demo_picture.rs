@@ -1,11 +1,11 @@
-//! The picture of the demo in the README matches the output of the demo. `SYSTOLE_GOLDEN=1` draws it
+//! The picture of the demo matches the output of the demo. `SYSTOLE_GOLDEN=1` draws it
 //! again.
 
 use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_picture_in_the_readme_is_what_the_demo_prints() {
+fn the_picture_of_the_demo_is_what_it_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ran = Command::new("python3")
         .arg(root.join("tools/record-demo"))

@@ -27,7 +27,7 @@ await story(async (stage) => {
   const second = await question('What makes a heart beat at rest?', 'a2');
   await systole('reject', 'a2', '--note', 'Say which note has it.');
   await rests(second);
-  await question('What makes a heart beat, and how often?', 'a3');
+  await question('What makes a heart beat?', 'a3');
   const refused = `/t/${first}/6`;
   const pages = [
     { name: 'attention', path: '/', height: 660, schemes: ['light', 'dark'] },

@@ -35,6 +35,11 @@ await story(async (stage) => {
     }
   };
   if (decides) {
+    same(await visit(still, '/'), 200, 'the first page');
+    holds((await still.locator('main').innerText()).includes(`systole ${decides[0]} a1`), 'it says what waits');
+    await still.getByRole('link', { name: 'Threads' }).click();
+    await still.getByRole('link', { name: threads[0].thread }).first().click();
+    holds(new URL(still.url()).pathname === path, `${still.url()} is the page of the run`);
     await look('running', path);
     await systole(...decides);
   }
