@@ -153,7 +153,7 @@ fn reviewed(files: &[(&str, &str)], has_git: bool) -> Template {
 }
 
 #[test]
-fn h12_a_review_without_a_key_reads_the_repository_around_it_whatever_is_asked() {
+fn h12_workflows_without_a_key_answer_any_question() {
     let files = [("src/main.py", "print('main')\n"), (".env", "KEY=1\n")];
     let in_git = reviewed(&files, true);
     let in_git =
