@@ -36,7 +36,7 @@ use systole_core::types::ids::Name;
 #[command(after_help = "Examples:
   systole init my-organism
   systole init my-agent --agent
-  systole init choice --workflow decision --provider ollama
+  systole init review --workflow review --provider ollama
   systole init --list")]
 pub(super) struct Init {
     /// The folder, and the organism's name; without it the current folder
@@ -49,10 +49,10 @@ pub(super) struct Init {
     #[arg(long, group = "template")]
     team: bool,
     /// A workflow to build on
-    #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(WORKFLOWS.iter().map(|e| e.name)))]
+    #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = names_of(WORKFLOWS).try_map(unless_replaced))]
     workflow: Option<String>,
     /// An example to read and try
-    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = example_names().try_map(unless_replaced))]
+    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = names_of(EXAMPLES).try_map(unless_replaced))]
     example: Option<String>,
     /// Whose model the agents have, instead of the first key that is set
     #[arg(long, value_parser = PossibleValuesParser::new(provider::words()))]
@@ -68,16 +68,16 @@ pub(super) struct Init {
     json: bool,
 }
 
-/// The names that `--example` reads. Those of replaced examples are in no list.
-fn example_names() -> PossibleValuesParser {
+/// The names that an option reads. Those of replaced templates are in no list.
+fn names_of(list: &[&Example]) -> PossibleValuesParser {
     let replaced = REPLACED.iter().map(|(name, _)| PossibleValue::new(*name).hide(true));
-    PossibleValuesParser::new(EXAMPLES.iter().map(|example| example.name.into()).chain(replaced))
+    PossibleValuesParser::new(list.iter().map(|example| example.name.into()).chain(replaced))
 }
 
-/// Says what took the place of an example that is no longer written.
+/// Says what took the place of a template that is no longer written.
 fn unless_replaced(name: String) -> Result<String, String> {
     match REPLACED.iter().find(|(replaced, _)| *replaced == name) {
-        Some((_, instead)) => Err(format!("it is no longer an example; {instead}")),
+        Some((_, instead)) => Err(format!("it is no longer written; {instead}")),
         None => Ok(name),
     }
 }
@@ -129,7 +129,10 @@ impl Init {
 
     fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let example = self.example();
-        let folder = self.name.clone().unwrap_or_default();
+        let mut folder = self.name.clone().unwrap_or_default();
+        if example.is_beside && folder.file_name().is_none() {
+            folder.push(example.name);
+        }
         printable(screen, &folder)?;
         let model = self.model(screen, example)?;
         let files = files(example, name(&folder).as_deref(), model.as_ref());

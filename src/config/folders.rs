@@ -1,7 +1,8 @@
 //! The folders that listeners search and change.
 //!
 //! Input: a declaration. Output: a report of a folder that does not exist or that
-//! holds what the organism itself is made of: a reader of the organism's log or keys could speak for it.
+//! holds what the organism itself is made of: a reader of the organism's log or keys could speak for it. Only a folder
+//! around the organism's own may be searched, and then the organism's own is left out.
 
 use std::fs;
 
@@ -9,7 +10,8 @@ use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
 use super::hands_kind::HandsKind;
-use super::organism_parts::{OrganismPlace, parts};
+use super::organism_parts::{OrganismPart, OrganismPlace, parts};
+use super::programs::own_folder_in;
 use super::shared_folders;
 use systole_core::types::codes::Code;
 
@@ -43,7 +45,11 @@ pub(super) fn check(
             }
         };
         let writes = hands.kind == HandsKind::Workspace;
-        let held = parts(declared, organism).into_iter().find(|part| part.is_in(&root, writes));
+        // A reader of a folder around the organism's own is kept out of that one.
+        let own = fs::canonicalize(organism.directory).unwrap_or_default();
+        let hides = !writes && own_folder_in(&root, organism.directory).is_some();
+        let is_held = |part: &OrganismPart| part.is_in(&root, writes) && !(hides && part.is_in(&own, false));
+        let held = parts(declared, organism).into_iter().find(is_held);
         if let Some(part) = held {
             let (what, does) = (part.what, if writes { "change" } else { "read" });
             let message = format!("{path}: `{written}` holds {what}, which no listener may {does}");

@@ -1,6 +1,7 @@
 //! How a declared listener is reached, and how a test moves it to a copy of its folder. Input: a party. Output: its
 //! reach, with its program.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::hands_kind::{HandsDeclaration, HandsKind};
@@ -33,7 +34,12 @@ pub(super) fn reach(party: &Party, around: &Surroundings<'_>) -> Reach {
     if let Some(hands) = &party.hands {
         adapter = words(party, hands, around.log);
         let root = directory.join(&hands.root.value);
+        let inner = own_folder_in(&root, directory).filter(|_| hands.kind == HandsKind::Code);
+        if let Some(inner) = &inner {
+            adapter.extend(["deny".to_owned(), as_pattern(inner)]);
+        }
         if let Some(sandbox) = &mut sandbox {
+            sandbox.hidden = inner.map(|_| directory.to_owned());
             allow(sandbox, hands.kind, root);
         }
     } else if party.run.is_empty() && party.adapter.is_empty() {
@@ -49,6 +55,20 @@ pub(super) fn reach(party: &Party, around: &Surroundings<'_>) -> Reach {
         by_length: party.by_length,
         sandbox: sandbox.map(Box::new),
     })
+}
+
+/// The organism's own folder as a path from a folder that contains it. `None` if it is the same folder or elsewhere.
+pub(super) fn own_folder_in(root: &Path, directory: &Path) -> Option<String> {
+    let (root, own) = (fs::canonicalize(root).ok()?, fs::canonicalize(directory).ok()?);
+    let inner = own.strip_prefix(root).ok()?.to_str()?;
+    (!inner.is_empty()).then(|| inner.to_owned())
+}
+
+/// The pattern of a deny list that has this path and everything in it, and no other.
+fn as_pattern(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/-_.".contains(c);
+    let letters = path.chars().flat_map(|c| [(!is_plain(c)).then_some('\\'), Some(c)]);
+    std::iter::once('/').chain(letters.flatten()).collect()
 }
 
 /// The words with which this program becomes the listener.

@@ -122,7 +122,7 @@ fn c6_exports_of_teams_and_workflows_replay_equal_on_another_machine() {
     for (example, message) in [
         ("beat", ("clerk", order.unwrap())),
         ("team", ("coordinator", question("What makes a heart beat?"))),
-        ("review", ("review-change", question("Is it ready?"))),
+        ("decision", ("decide", question("Is it ready?"))),
     ] {
         let folder = played(example, &[message]);
         let at = folder.path();

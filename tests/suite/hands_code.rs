@@ -51,6 +51,37 @@ fn g1_an_agent_searches_and_repairs_its_calls() {
     assert!(graph.stdout.contains("source"), "{graph:?}");
 }
 
+/// An organism may search the folder around its own, and sees nothing of its own.
+#[test]
+fn g1_the_folder_around_an_organism_is_searched_without_the_organisms_own() {
+    for name in ["review", "a [b]*{c} ü!", "deep/er"] {
+        let place = folder(&[("src/main.rs", "fn borrowed_lamp() {}\n"), ("src/other.db.run", "token")]);
+        let own = place.path().join(name);
+        fs::create_dir_all(&own).unwrap();
+        let around = if name.contains('/') { "../.." } else { ".." };
+        let text = format!(
+            "organism: {{name: hello}}\nlisteners:\n  source: {{code: {around}, entry: true}}\n# borrowed_lamp\n"
+        );
+        fs::write(own.join("organism.yaml"), text).unwrap();
+        assert_eq!(systole(&own, &["check"]).code, Some(0), "{name}");
+        let tries = |words: &[&str]| {
+            let ran = systole(&own, &[&["listener", "try", "source", "--send"], words].concat());
+            assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+            ran.stdout
+        };
+        let found = tries(&["search", "query=borrowed_lamp"]);
+        assert!(found.contains("file=\"src/main.rs\"") && !found.contains("organism.yaml"), "{found}");
+        let refused = tries(&["extract", &format!("file_path={name}/organism.yaml")]);
+        assert!(refused.contains("code=\"code.denied\""), "{refused}");
+        assert!(tries(&["extract", "file_path=src/main.rs"]).contains("borrowed_lamp"));
+        // Nor may it read the credentials of another organism.
+        assert!(tries(&["extract", "file_path=src/other.db.run"]).contains("code=\"code.denied\""));
+        // What belongs to the organism and is elsewhere in the folder is still refused.
+        let elsewhere = systole(&own, &["check", "--set", &format!("log.path={around}/src/hello.db")]);
+        assert!(elsewhere.code == Some(3) && elsewhere.stdout.contains("holds the log"), "{elsewhere:?}");
+    }
+}
+
 #[test]
 fn g1_a_folder_that_must_not_be_read_is_refused() {
     for (listener, says) in [

@@ -19,10 +19,10 @@ const OPTIONS: [(&str, &str); 8] = [
     ("hello", ""),
     ("agent", " --agent"),
     ("team", " --team"),
-    ("decision", " --workflow decision"),
     ("review", " --workflow review"),
     ("release", " --workflow release"),
     ("desk", " --example desk"),
+    ("research", " --example research"),
     ("coder", " --example coder"),
 ];
 
@@ -52,8 +52,8 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
         let tested = shell.run("systole test && echo passed");
         assert!(tested.ends_with("\npassed\n") && !tested.contains("FAIL"), "{example}: {tested}");
         // The test next to it fails if the organism answers something else.
-        shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/; s/sinoatrial/vagus/' answer.* listeners/* 2>/dev/null");
-        shell.run("sed -i 's/next quarter/later/; s/not reviewed/left out/; s/no errors were/nothing was/; s/are 3 letters/are 4 letters/' replies.yaml 2>/dev/null");
+        shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/; s/sinoatrial/vagus/; s/Reviewed:/Seen:/' answer.* listeners/* 2>/dev/null");
+        shell.run("sed -i 's/no errors were/nothing was/; s/are 3 letters/are 4 letters/; s/(harrison.md:5)//' replies.yaml 2>/dev/null");
         let broken = shell.run("systole test || echo it failed");
         assert!(broken.contains("FAIL") && broken.ends_with("it failed\n"), "{example}: {broken}");
     }
@@ -93,14 +93,16 @@ fn nothing_is_written_over() {
     for name in ["nope", "hello", "agent", "team"] {
         let unknown = systole(folder.path(), &["init", "--example", name]);
         assert!(
-            unknown.code == Some(2) && unknown.stderr.contains("[possible values: desk, coder]"),
+            unknown.code == Some(2) && unknown.stderr.contains("[possible values: desk, research, coder]"),
             "{unknown:?}"
         );
     }
-    for (name, instead) in
-        [("first-listeners", "systole listener new"), ("beat", "systole init NAME --example desk")]
-    {
-        let gone = systole(folder.path(), &["init", "--example", name]);
+    for (option, name, instead) in [
+        ("--example", "first-listeners", "systole listener new"),
+        ("--example", "beat", "systole init NAME --example desk"),
+        ("--workflow", "decision", "systole init NAME --workflow review"),
+    ] {
+        let gone = systole(folder.path(), &["init", option, name]);
         assert!(gone.code == Some(2) && gone.stderr.contains(instead), "{gone:?}");
     }
     // The current folder's name is used, if it is a valid name.
@@ -109,6 +111,19 @@ fn nothing_is_written_over() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let yaml = std::fs::read_to_string(folder.path().join("shop-2/organism.yaml")).unwrap();
     assert!(yaml.contains("name: shop-2"), "{yaml}");
+}
+
+/// A review is written beside what it reviews, also without a name for its folder.
+#[test]
+fn h12_a_review_is_written_into_a_folder_of_its_own() {
+    for (name, enter) in
+        [("", "cd review"), (" .", "cd ./review"), (" my-review", "cd my-review"), (" a/b", "cd a/b")]
+    {
+        let shell = Shell::new();
+        let said = shell.run(&format!("mkdir here; cd here; systole init{name} --workflow review"));
+        assert_eq!(next(&said), format!("{enter} && systole ask \"Review the last change.\""), "{name}");
+        assert!(!shell.folder().join("here/organism.yaml").exists(), "{said}");
+    }
 }
 
 /// The printed command runs for any name of the folder; a name that cannot be printed is rejected.

@@ -67,6 +67,7 @@ fn h10_every_test_that_is_shipped_passes() {
         "reader",
         "coder",
         "desk",
+        "research",
     ] {
         let from = root().join("config").join(organism);
         crate::session::copy(&from, &folder.path().join("config").join(organism));
@@ -81,6 +82,7 @@ fn h10_every_test_that_is_shipped_passes() {
         "reader/reader",
         "coder/coder",
         "desk/desk",
+        "research/research",
     ];
     for organism in organisms.into_iter().chain(others) {
         let line = format!("ok    config/{organism}.test.yaml: ");

@@ -106,7 +106,7 @@ pub(crate) fn played(example: &str, messages: &[Message]) -> tempfile::TempDir {
 
 /// Removes everything that could answer: programs and the answers of scripted models.
 pub(crate) fn without_listeners(folder: &Path) {
-    for name in ["listeners", "answer.py", "answer.sh", "replies.yaml"] {
+    for name in ["listeners", "servers", "answer.py", "answer.sh", "replies.yaml"] {
         let path = folder.join(name);
         match path.is_dir() {
             true => std::fs::remove_dir_all(path).unwrap(),
@@ -153,7 +153,7 @@ fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
         ("agent", vec![("assistant", question("How many r are in strawberry?"))], 6),
         ("reader", vec![("reader", question("Where is a greeting made?"))], 20),
         ("team", vec![("coordinator", question("What makes a heart beat?"))], 40),
-        ("review", vec![("review-change", question("Is it ready?"))], 50),
+        ("research", vec![("researcher", question("How did sailors find their longitude?"))], 12),
         ("decision", vec![("decide", question("Shall we move the service to the new cluster?"))], 40),
     ];
     let mut all = 0;
@@ -527,7 +527,7 @@ fn c4_a_hostile_log_is_replayed_or_refused_without_a_panic() {
 
 #[test]
 fn c4_the_order_of_parallel_answers_does_not_count() {
-    let folder = played("review", &[("review-change", question("Is it ready?"))]);
+    let folder = played("decision", &[("decide", question("Is it ready?"))]);
     let reader = sqlite::open_reading(&log_in(folder.path())).unwrap();
     let root = reader.threads(usize::MAX).unwrap().into_iter().find(|id| id.parent().is_none()).unwrap();
     let tree = RecordedTree::read(&reader, &root).unwrap().unwrap();

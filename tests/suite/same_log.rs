@@ -86,6 +86,11 @@ fn examples() -> Vec<Example> {
         of("beat", "beat.db", vec![("clerk", order)]),
         of("agent", "organism.db", vec![("assistant", question("How many r are in strawberry?"))]),
         of("reader", "organism.db", vec![("reader", question("Where is a greeting made?"))]),
+        of(
+            "research",
+            "research.db",
+            vec![("researcher", question("How did sailors find their longitude?"))],
+        ),
         of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
         Example { folder: "soak", log: "soak.db", variables: &SOAK, settings: &PATIENT, messages: soak() },
     ]

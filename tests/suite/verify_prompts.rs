@@ -51,7 +51,7 @@ fn c2_the_prompts_of_an_intact_log_are_made_again_without_models_and_listeners()
     let examples = [
         ("agent", "assistant", "How many r are in strawberry?"),
         ("team", "coordinator", "What makes a heart beat?"),
-        ("review", "review-change", "Is it ready?"),
+        ("decision", "decide", "Is it ready?"),
     ];
     for (example, listener, words) in examples {
         let folder = placed(example);

@@ -5,7 +5,7 @@
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// What is always denied, in the form of ignore rules.
-pub(crate) const ALWAYS: [&str; 22] = [
+pub(crate) const ALWAYS: [&str; 25] = [
     ".git",
     ".systole",
     ".env",
@@ -28,6 +28,10 @@ pub(crate) const ALWAYS: [&str; 22] = [
     ".npmrc",
     ".pypirc",
     ".pgpass",
+    // The credentials of an organism.
+    "*.db.run",
+    "*.db.secret",
+    "*.nk",
 ];
 
 /// Why a deny pattern cannot be used.
@@ -125,6 +129,7 @@ mod tests {
             "private/a.rs",
             ".Git/config",
             "deep/.ssh/known_hosts",
+            "a/hello.db.run",
         ] {
             assert!(list.denies(denied), "{denied}");
         }

@@ -23,7 +23,10 @@ pub struct SandboxPolicy {
     pub write: Vec<PathBuf>,
     /// One more folder in which it may write, even if it is inside of something that must stay outside.
     pub own: Option<PathBuf>,
-    /// Files that no path above may contain, after symlinks are resolved. If one does, nothing is started.
+    /// A folder that stays closed, also if a folder in `read` contains it. Its names can be seen, and no file in it be read.
+    pub hidden: Option<PathBuf>,
+    /// Files that no path above may contain outside the hidden folder, after symlinks are resolved. If one does, nothing is
+    /// started.
     pub keep_out: Vec<PathBuf>,
     /// Files that no writable folder may contain, for example the programs of listeners.
     pub protect: Vec<PathBuf>,
@@ -47,6 +50,7 @@ impl Default for SandboxPolicy {
             read: Vec::new(),
             write: Vec::new(),
             own: None,
+            hidden: None,
             keep_out: Vec::new(),
             protect: Vec::new(),
             net: Vec::new(),

@@ -137,6 +137,49 @@ fn g2_a_folder_of_the_system_is_warned_about() {
     assert!(said.contains("`~` is not there") && said.contains("try: the whole path"), "{said}");
 }
 
+/// A folder that stays closed inside of one that is read: the kernel refuses its files, whatever leads to them.
+#[test]
+fn g2_a_hidden_folder_stays_closed_inside_of_one_that_may_be_read() {
+    for (level, mut scene) in everywhere() {
+        let outside = scene.path("outside");
+        for folder in ["sub/own", "sub/beside"] {
+            std::fs::create_dir_all(outside.join(folder)).unwrap();
+        }
+        for file in ["top", "sub/beside/open", "sub/own/hello.db", "sub/own/later"] {
+            std::fs::write(outside.join(file), format!("text of {file}")).unwrap();
+        }
+        symlink("sub/own/hello.db", outside.join("link")).unwrap();
+        let hidden = outside.join("sub/own");
+        scene.policy = SandboxPolicy {
+            read: vec![outside.clone()],
+            hidden: Some(hidden.clone()),
+            keep_out: vec![hidden.join("hello.db"), hidden.join("not-there-yet")],
+            ..scene.policy
+        };
+        // In a shell: a file that a command line names may be read.
+        let cat =
+            |path: &str| scene.run(level, &["sh", "-c", &format!("cat '{}/{path}'", outside.display())]);
+        for path in ["top", "sub/beside/open"] {
+            let ran = cat(path);
+            assert_eq!((ran.code, ran.stdout), (Some(0), format!("text of {path}")), "{level:?}");
+        }
+        for path in ["sub/own/hello.db", "sub/own/later", "link", "sub/beside/../own/later"] {
+            let ran = cat(path);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{level:?} {path}: {ran:?}");
+            assert!(ran.stderr.contains("Permission denied"), "{level:?} {path}: {ran:?}");
+        }
+        // Nothing else of the organism may be in the folder, and a writable one hides nothing.
+        let mut kept = scene.policy.clone();
+        kept.keep_out.push(outside.join("top"));
+        let open = SandboxPolicy { read: vec![], write: vec![outside.clone()], ..scene.policy.clone() };
+        for policy in [kept, open] {
+            scene.policy = policy;
+            let ran = scene.run(level, &["true"]);
+            assert!(ran.code == Some(125) && ran.stderr.contains("must stay outside"), "{level:?}: {ran:?}");
+        }
+    }
+}
+
 #[test]
 fn g2_the_helper_refuses_a_folder_that_became_a_link_since() {
     for (level, mut scene) in everywhere() {

@@ -112,7 +112,7 @@ fn f4_a_person_supervises_every_output_and_can_correct_it_once() {
         "All of it.",
         "It is &lt;said> &amp; done.",
         "assess:answer",
-        "choices: continue, reorient, stop",
+        "answer: systole choose a1 continue, or reorient, or stop",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

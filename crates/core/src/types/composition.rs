@@ -264,6 +264,8 @@ pub struct ProgramSandbox {
     pub read: Vec<PathBuf>,
     /// Folders in which it may also write.
     pub write: Vec<PathBuf>,
+    /// A folder that stays closed, also if a folder in `read` contains it.
+    pub hidden: Option<PathBuf>,
     /// Files that no folder above may contain.
     pub keep_out: Vec<PathBuf>,
     /// Files that no folder in `write` may contain.
@@ -288,6 +290,7 @@ impl Default for ProgramSandbox {
         ProgramSandbox {
             read: Vec::new(),
             write: Vec::new(),
+            hidden: None,
             keep_out: Vec::new(),
             protect: Vec::new(),
             net: Vec::new(),

@@ -22,6 +22,8 @@ pub(super) struct Place {
     pub(super) file: OwnedFd,
     pub(super) is_folder: bool,
     pub(super) is_writable: bool,
+    /// Whether only the names in it can be read: it contains the hidden folder, and the rest of it is places of their own.
+    pub(super) is_listed: bool,
 }
 
 /// All places of an order, sorted by their real path: a folder comes before what is in it.
@@ -34,13 +36,19 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
         }
     }
     let policy = &order.policy;
+    let hidden = policy.hidden.as_ref().map(|hidden| resolved(&order.folder.join(hidden)));
     let named = policy.read.iter().map(|path| (path, false));
     for (path, is_writable) in named.chain(policy.write.iter().map(|path| (path, true))) {
-        places.push(opened(order.folder.join(path), is_writable)?);
+        let place = opened(order.folder.join(path), is_writable)?;
+        match &hidden {
+            Some(hidden) if is_around(&place, hidden) => around(hidden, place, &mut places)?,
+            _ => places.push(place),
+        }
     }
     for keep in &policy.keep_out {
         let keep = resolved(&order.folder.join(keep));
-        if let Some(place) = places.iter().find(|place| covers(place, &keep)) {
+        let is_open = |place: &&Place| !place.is_listed && covers(place, &keep);
+        if let Some(place) = places.iter().find(is_open) {
             let (place, keep) = (place.path.display(), keep.display());
             return Err(format!("{place} contains {keep}, which must stay outside"));
         }
@@ -59,14 +67,52 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
     Ok(places)
 }
 
+/// Whether a folder that can only be read contains the hidden one.
+fn is_around(place: &Place, hidden: &Path) -> bool {
+    !place.is_writable && place.real != *hidden && hidden.starts_with(&place.real)
+}
+
+/// Adds a folder around the hidden one as places: the folder to be listed, and what is in it except for the hidden one.
+/// A rule of Landlock cannot take back what the rule of a folder above gives, so each neighbour gets its own.
+fn around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(), String> {
+    let shown = folder.path.display().to_string();
+    for entry in fs::read_dir(&folder.real).map_err(|error| cannot(&format!("list {shown}"), error))? {
+        let entry = entry.map_err(|error| cannot(&format!("list {shown}"), error))?;
+        let kind = entry.file_type().map_err(|error| cannot(&format!("look at {shown}"), error))?;
+        // A link opens what it leads to, and that has a place of its own or none.
+        if entry.path() == hidden || !(kind.is_dir() || kind.is_file()) {
+            continue;
+        }
+        // Files come and go while they are listed.
+        let Ok(place) = opened_unlinked(entry.path()) else { continue };
+        if is_around(&place, hidden) {
+            around(hidden, place, places)?;
+        } else {
+            places.push(place);
+        }
+    }
+    folder.is_listed = true;
+    places.push(folder);
+    Ok(())
+}
+
 /// Whether a path is in a place, or a writable place is in it.
 fn covers(place: &Place, keep: &Path) -> bool {
     keep.starts_with(&place.real) || (place.is_writable && place.real.starts_with(keep))
 }
 
 fn opened(path: PathBuf, is_writable: bool) -> Result<Place, String> {
+    opened_as(path, OFlags::empty(), is_writable)
+}
+
+/// The same to be read, without following a link that may be there since.
+fn opened_unlinked(path: PathBuf) -> Result<Place, String> {
+    opened_as(path, OFlags::NOFOLLOW, false)
+}
+
+fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<Place, String> {
     let shown = path.display().to_string();
-    let file = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    let file = open(&path, OFlags::PATH | OFlags::CLOEXEC | how, Mode::empty())
         .map_err(|error| cannot(&format!("open {shown}"), error))?;
     let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
         .map_err(|error| cannot(&format!("find the path of {shown}"), error))?;
@@ -78,7 +124,7 @@ fn opened(path: PathBuf, is_writable: bool) -> Result<Place, String> {
     if is_writable && !kind.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    Ok(Place { path, real, file, is_folder: kind.is_dir(), is_writable })
+    Ok(Place { path, real, file, is_folder: kind.is_dir(), is_writable, is_listed: false })
 }
 
 /// The path without symlinks, also of a file that does not exist yet.

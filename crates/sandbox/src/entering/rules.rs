@@ -43,7 +43,11 @@ pub(super) fn restrict(order: &EntryOrder, port: Option<u16>, places: &[Place]) 
         .and_then(Ruleset::create)
         .map_err(told)?;
     for place in places {
-        let rights = if place.is_writable { AccessFs::from_all(NEWEST) } else { AccessFs::from_read(NEWEST) };
+        let rights = match place {
+            Place { is_writable: true, .. } => AccessFs::from_all(NEWEST),
+            Place { is_listed: true, .. } => AccessFs::ReadDir.into(),
+            _ => AccessFs::from_read(NEWEST),
+        };
         rules = with(rules, &place.file, rights, place.is_folder)?;
     }
     for device in DEVICES {

@@ -108,6 +108,7 @@ pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
         read: sandbox.read.clone(),
         write: sandbox.write.clone(),
         own: None,
+        hidden: sandbox.hidden.clone(),
         keep_out: sandbox.keep_out.clone(),
         protect: sandbox.protect.clone(),
         net: sandbox.net.clone(),
