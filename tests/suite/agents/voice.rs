@@ -89,7 +89,7 @@ fn b18_the_calls_on_the_way_stand_on_the_terminal_in_the_same_lines_either_way()
     });
     assert_eq!(screens[0], screens[1]);
     let all = screens[1].join("\n");
-    for wanted in ["helper -> search <search> one", "search -> helper <found> FOUND one", "sess-"] {
+    for wanted in ["✓ 1 search search", "\"FOUND one\"", "✓ 3 answer \"The moon is there.\"", "sess-"] {
         assert!(all.contains(wanted), "wanted {wanted:?}: {all}");
     }
     assert_eq!(screens[1].last().unwrap(), "The moon is there.");
