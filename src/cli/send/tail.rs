@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
-use std::time::{Duration, Instant};
 
 use systole_kit::writer::visible;
 
@@ -18,13 +17,14 @@ use crate::console::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use crate::edges::clock::WallClock;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
+use systole_core::types::time::Millis;
 
 /// Seconds of silence after which the line shows who works instead of a listener's words.
 const QUIET: u32 = 5;
 /// Most calls whose words are kept; few speak at once.
 const SPEAKERS: usize = 64;
-/// The shortest time between two looks at the picture.
-const GLANCE: Duration = Duration::from_millis(250);
+/// The shortest time between two looks at the picture, in milliseconds.
+const GLANCE: u64 = 250;
 
 /// A thread and a call in it.
 type Place = (String, String);
@@ -47,7 +47,7 @@ pub(super) struct Tail {
     /// The picture of the run, whether a record may have changed it, and when it was read.
     picture: Option<RunPicture>,
     is_old: bool,
-    looked: Option<Instant>,
+    looked: Option<Millis>,
     /// Lines on the screen.
     shown: usize,
 }
@@ -117,9 +117,10 @@ impl Tail {
     /// Takes the picture of the run, if there is one and a record may have changed it. Not more often than a person sees:
     /// each look reads the log.
     pub(super) fn look(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
-        let is_soon = self.looked.is_some_and(|looked| looked.elapsed() < GLANCE);
+        let now = WallClock.now();
+        let is_soon = self.looked.is_some_and(|looked| now.since(looked) < GLANCE);
         if self.watched && self.is_old && !is_soon {
-            (self.is_old, self.looked) = (false, Some(Instant::now()));
+            (self.is_old, self.looked) = (false, Some(now));
             self.picture = picture();
         }
     }
