@@ -61,7 +61,11 @@ const ROWS: [Row; 38] = [
     (&["send", "nothing"], 2, "error: no listener takes nothing"),
     (&["schema", "show", "nothing"], 2, "error: no schema declares nothing"),
     (&["schema", "example", "nothing"], 2, "error: no schema declares nothing"),
-    (&["explain", "nothing.nowhere"], 2, "error: there is no code"),
+    (
+        &["explain", "nothing.nowhere"],
+        2,
+        "error: `nothing.nowhere` is no code, key, element, command or word",
+    ),
     // A file to read, and a file that is in the way.
     (&["send", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),
     (&["amend", "a9", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),

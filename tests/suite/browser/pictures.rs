@@ -114,6 +114,9 @@ fn f10_the_pictures_of_the_pages_of_runs_are_current() {
         let file = folder.join("organism.yaml");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace(run.change.0, run.change.1)).unwrap();
+        // What a review finds around its own folder.
+        fs::write(home.path().join("pulse.py"), "def pulse(beats, minutes):\n    return beats / minutes\n")
+            .unwrap();
         let is_team = run.name == "team";
         let running = Running::organism_set(&folder, &OPTIONS[..if is_team { 6 } else { 2 }], &[]);
         let found = RunFile::of(&folder.join(format!("{}.db", run.name))).expect("it runs");
