@@ -169,6 +169,39 @@ fn c15_checkpoints_and_readers_do_not_displace_a_log() {
     assert_eq!(opened.writer.displacement(), None);
 }
 
+/// A reader keeps a checkpoint from copying all, so that the pages in the file are of several moments.
+#[test]
+fn c15_a_checkpoint_that_a_reader_cuts_short_does_not_displace_a_log() {
+    let (folder, mut opened, mut author, _) = with_backup();
+    let mut is_mixed = false;
+    for round in 0..60 {
+        let reader = rusqlite::Connection::open(folder.log()).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+        // Of many threads, so that pages of indexes are split.
+        for n in 0..12 {
+            let note = author.note(&root((round * 12 + n) * 7_919 % 1_000), 900);
+            let committed = opened.writer.commit(&batch([note]));
+            assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
+        }
+        let other = rusqlite::Connection::open(folder.log()).unwrap();
+        let (all, copied): (i64, i64) = other
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))
+            .unwrap();
+        assert!(0 < copied && copied < all, "{copied} of {all}");
+        let alone = format!("file:{}?immutable=1", folder.log().display());
+        let alone = rusqlite::Connection::open(alone).unwrap();
+        let read = alone.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+        is_mixed |= read.is_err() || read.is_ok_and(|said| said != "ok");
+        write(&mut opened, &mut author, 1);
+        assert_eq!(opened.writer.displacement(), None);
+        write(&mut opened, &mut author, 1);
+    }
+    assert!(is_mixed, "the file alone was never as a checkpoint leaves it halfway");
+    drop(opened);
+    assert!(!file(&folder, "-wal.lost-1").exists());
+    assert!(sqlite::verify_all(&folder.log()).is_ok());
+}
+
 #[test]
 fn c15_a_second_writer_ends_the_first_and_nothing_is_damaged() {
     for writes in [0, 2] {

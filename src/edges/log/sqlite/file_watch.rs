@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::layout::beside;
 use super::lock::Lock;
@@ -33,6 +33,18 @@ pub(super) struct FileWatch {
     /// The number of this opening.
     opening: i64,
     in_file: FileContent,
+    /// As `partly_copied` said when the file was last seen.
+    copied: Option<i64>,
+}
+
+/// How many frames a checkpoint copied, if it copied only a part of the write-ahead log because a reader still needs the
+/// older form of the rest. The pages in the file are of several moments then, so the file alone says nothing.
+///
+/// SQLite itself is asked: to open and close the file of its index would end the locks that it holds there.
+fn partly_copied(connection: &Connection) -> Option<i64> {
+    let counts = |row: &Row<'_>| Ok((row.get(1)?, row.get(2)?));
+    let (all, copied): (i64, i64) = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], counts).ok()?;
+    (0 < copied && copied < all).then_some(copied)
 }
 
 /// What the file itself says, without its write-ahead log.
@@ -118,21 +130,27 @@ impl FileState {
 
 impl FileWatch {
     /// Begins to watch a log that is open, by the number of its opening.
-    pub(super) fn of(path: &Path, opening: i64) -> Result<FileWatch, LogFault> {
+    pub(super) fn of(path: &Path, connection: &Connection, opening: i64) -> Result<FileWatch, LogFault> {
         let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
         let wal = fs::metadata(beside(path, wal::ENDING)).ok();
+        let copied = partly_copied(connection);
+        let in_file = match FileContent::of(path) {
+            Err(fault) if fault.is_damage() && copied.is_some() => FileContent::UNKNOWN,
+            found => found?,
+        };
         Ok(FileWatch {
             path: path.to_owned(),
             log: FileState::of(&log),
             wal: wal.as_ref().map(FileId::of),
             opening,
-            in_file: FileContent::of(path)?,
+            in_file,
+            copied,
         })
     }
 
     /// What became of the file since it was opened; `None` if it is in its place. No writer may be in the middle of a
     /// commit.
-    pub(super) fn look(&mut self, lock: &Lock) -> Option<Displacement> {
+    pub(super) fn look(&mut self, lock: &Lock, connection: Option<&Connection>) -> Option<Displacement> {
         let now = match fs::metadata(&self.path) {
             Ok(found) => FileState::of(&found),
             Err(e) if e.kind() == ErrorKind::NotFound => return Some(Displacement::Gone),
@@ -144,8 +162,10 @@ impl FileWatch {
         }
         if now != self.log {
             // A checkpoint of our own, or bytes of another program.
-            match self.content() {
-                Some(Some(found)) => (self.in_file, self.log) = (found, now),
+            let copied = connection.and_then(partly_copied);
+            let came_further = copied.is_some() && copied != self.copied;
+            match if came_further { Some(Some(self.in_file)) } else { self.content() } {
+                Some(Some(found)) => (self.in_file, self.log, self.copied) = (found, now, copied),
                 // That it cannot be read says nothing about the file: the next look reads it.
                 Some(None) => {}
                 None if lock.is_in_place() => return Some(Displacement::Replaced),
@@ -202,6 +222,9 @@ impl FileWatch {
 }
 
 impl FileContent {
+    /// Any form can follow it.
+    const UNKNOWN: FileContent = FileContent { opening: None, last: 0, is_closed: false };
+
     fn of(path: &Path) -> Result<FileContent, LogFault> {
         let reading = connect(path, Manner::Alone)?;
         let read = |connection: &Connection| {

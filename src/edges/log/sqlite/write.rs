@@ -93,7 +93,9 @@ impl SqliteAppender {
 
     /// Begins to watch the file, by the number of this opening.
     pub(super) fn watch(&mut self, opening: i64) -> Result<(), LogFault> {
-        self.watch = Some(FileWatch::of(&self.pool.path, opening)?);
+        if let Some(connection) = &self.connection {
+            self.watch = Some(FileWatch::of(&self.pool.path, connection, opening)?);
+        }
         Ok(())
     }
 }
@@ -154,7 +156,7 @@ impl LogWriter for SqliteAppender {
 
     fn displacement(&mut self) -> Option<String> {
         if self.lost.is_none() {
-            match self.watch.as_mut()?.look(&self.lock)? {
+            match self.watch.as_mut()?.look(&self.lock, self.connection.as_ref())? {
                 // The file can still be closed as always, which completes it.
                 wal @ Displacement::WithoutWal => return Some(wal.words(&self.pool.path)),
                 other => self.lost = Some(other),
