@@ -4,8 +4,8 @@
 //!
 //! A path goes in; what happened to its file comes out. Only the write-ahead log is ever moved.
 
-use std::fs::{self, Metadata};
-use std::io::ErrorKind;
+use std::fs::{self, File, Metadata};
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -33,18 +33,30 @@ pub(super) struct FileWatch {
     /// The number of this opening.
     opening: i64,
     in_file: FileContent,
-    /// As `partly_copied` said when the file was last seen.
-    copied: Option<i64>,
+    /// As it was when the file was last seen.
+    copied: Option<PartlyCopied>,
 }
 
-/// How many frames a checkpoint copied, if it copied only a part of the write-ahead log because a reader still needs the
-/// older form of the rest. The pages in the file are of several moments then, so the file alone says nothing.
-///
-/// SQLite itself is asked: to open and close the file of its index would end the locks that it holds there.
-fn partly_copied(connection: &Connection) -> Option<i64> {
-    let counts = |row: &Row<'_>| Ok((row.get(1)?, row.get(2)?));
-    let (all, copied): (i64, i64) = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], counts).ok()?;
-    (0 < copied && copied < all).then_some(copied)
+/// How far a checkpoint came that copied only a part of the write-ahead log, because a reader still needs the older form
+/// of the rest. The pages in the file are of several moments then, so the file alone says nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PartlyCopied {
+    frames: i64,
+    /// Which write-ahead log it was: the salts in its header, which are others each time that it begins anew.
+    salts: [u8; 8],
+}
+
+impl PartlyCopied {
+    /// SQLite itself is asked: to open and close the file of its index would end the locks that it holds there.
+    fn of(path: &Path, connection: &Connection) -> Option<PartlyCopied> {
+        let counts = |row: &Row<'_>| Ok((row.get(1)?, row.get(2)?));
+        let (all, frames): (i64, i64) =
+            connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], counts).ok()?;
+        let mut header = [0; 24];
+        File::open(beside(path, wal::ENDING)).and_then(|mut file| file.read_exact(&mut header)).ok()?;
+        let salts = *header.last_chunk()?;
+        (0 < frames && frames < all).then_some(PartlyCopied { frames, salts })
+    }
 }
 
 /// What the file itself says, without its write-ahead log.
@@ -133,7 +145,7 @@ impl FileWatch {
     pub(super) fn of(path: &Path, connection: &Connection, opening: i64) -> Result<FileWatch, LogFault> {
         let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
         let wal = fs::metadata(beside(path, wal::ENDING)).ok();
-        let copied = partly_copied(connection);
+        let copied = PartlyCopied::of(path, connection);
         let in_file = match FileContent::of(path) {
             Err(fault) if fault.is_damage() && copied.is_some() => FileContent::UNKNOWN,
             found => found?,
@@ -162,7 +174,7 @@ impl FileWatch {
         }
         if now != self.log {
             // A checkpoint of our own, or bytes of another program.
-            let copied = connection.and_then(partly_copied);
+            let copied = connection.and_then(|connection| PartlyCopied::of(&self.path, connection));
             let came_further = copied.is_some() && copied != self.copied;
             match if came_further { Some(Some(self.in_file)) } else { self.content() } {
                 Some(Some(found)) => (self.in_file, self.log, self.copied) = (found, now, copied),
