@@ -82,7 +82,7 @@ impl FirstCause {
 
     /// Where it happened, the outermost call first; `None` if the first line says it.
     pub fn at(&self) -> Option<String> {
-        let names = self.places.iter().filter_map(FailedPlace::told).collect::<Vec<_>>();
+        let names = self.places.iter().filter_map(FailedPlace::words).collect::<Vec<_>>();
         (self.places.len() > 1 && !names.is_empty()).then(|| names.join(", "))
     }
 
@@ -98,7 +98,7 @@ impl FirstCause {
     pub fn chain(&self) -> Vec<String> {
         let room = self.places.iter().map(|place| place.code.len()).max().unwrap_or(0);
         let line = |place: &FailedPlace| {
-            let line = format!("{:<room$}  {}", place.code, place.told().unwrap_or_default());
+            let line = format!("{:<room$}  {}", place.code, place.words().unwrap_or_default());
             line.trim_end().to_owned()
         };
         self.places.iter().map(line).collect()
@@ -112,7 +112,7 @@ impl FirstCause {
 }
 
 impl FailedPlace {
-    fn told(&self) -> Option<String> {
+    fn words(&self) -> Option<String> {
         let step = if self.code.starts_with(OF_STEPS) { "step " } else { "" };
         self.name.as_ref().map(|name| format!("{step}{name}"))
     }
@@ -138,10 +138,9 @@ fn steps(text: &str) -> Option<(&str, &str)> {
     Some((first, behind))
 }
 
-/// Whether a text may be the name of a listener or the label of a step, as `review[3]` or `check (pass 2)`.
+/// Whether a text may be the name of a listener or the label of a step, as `review[3]`.
 fn is_place(text: &str) -> bool {
-    let name = text.split_once(" (").filter(|(_, pass)| pass.ends_with(')')).map_or(text, |(name, _)| name);
-    name.chars().all(|c| c.is_alphanumeric() || "._-[]/".contains(c))
+    text.chars().all(|c| c.is_alphanumeric() || "._-[]".contains(c))
 }
 
 fn is_code(text: &str) -> bool {
@@ -182,7 +181,7 @@ fn end_of_top_call(record: &Record) -> Option<Option<FirstCause>> {
 mod tests {
     use super::*;
 
-    fn taken(code: &str, message: &str) -> FirstCause {
+    fn cause_of(code: &str, message: &str) -> FirstCause {
         FirstCause::of(&SystemError {
             code: code.to_owned(),
             message: message.to_owned(),
@@ -192,14 +191,14 @@ mod tests {
 
     #[test]
     fn the_first_cause_of_a_chain_comes_first_and_then_where_it_happened() {
-        let message = "decide: workflow.step-failed: frame (pass 2): listener.failed: writer: model.unavailable: \
+        let message = "decide: workflow.step-failed: frame[2]: listener.failed: writer: model.unavailable: \
                        no answer: http://127.0.0.1:1: refused";
-        let cause = taken("listener.failed", message);
+        let cause = cause_of("listener.failed", message);
         assert_eq!(cause.line(), "model.unavailable: no answer: http://127.0.0.1:1: refused");
-        assert_eq!(cause.at().as_deref(), Some("decide, step frame (pass 2), writer"));
+        assert_eq!(cause.at().as_deref(), Some("decide, step frame[2], writer"));
         let chain = [
             "listener.failed       decide",
-            "workflow.step-failed  step frame (pass 2)",
+            "workflow.step-failed  step frame[2]",
             "listener.failed       writer",
             "model.unavailable",
         ];
@@ -211,28 +210,28 @@ mod tests {
     #[test]
     fn a_failure_of_one_call_is_told_as_it_is_recorded() {
         let words = "answer: exited 3 after 0.2 s; last words on stderr: KeyError: no luck";
-        let cause = taken("listener.failed", words);
+        let cause = cause_of("listener.failed", words);
         assert_eq!((cause.line(), cause.at()), (format!("listener.failed: {words}"), None));
-        let cause = taken("budget.tokens", "note: this: is: all: one");
+        let cause = cause_of("budget.tokens", "note: this: is: all: one");
         assert_eq!(cause.line(), "budget.tokens: note: this: is: all: one");
     }
 
     #[test]
     fn a_code_of_a_foreign_listener_is_one_and_its_words_are_not_taken_apart() {
-        let cause = taken("listener.failed", "fails: upstream-down: boss: listener.failed: x: y");
+        let cause = cause_of("listener.failed", "fails: upstream-down: boss: listener.failed: x: y");
         assert_eq!(cause.line(), "upstream-down: boss: listener.failed: x: y");
         assert_eq!(cause.at().as_deref(), Some("fails"));
         assert_eq!(cause.more("sess-1f0c9a2b77d1").as_deref(), Some("systole why sess-1f0c9a2b77d1 --all"));
-        let cause = taken("listener.failed", "fails: Traceback (most recent call last): no");
+        let cause = cause_of("listener.failed", "fails: Traceback (most recent call last): no");
         assert_eq!(cause.line(), "listener.failed: fails: Traceback (most recent call last): no");
     }
 
     #[test]
     fn words_of_a_workflow_are_no_code() {
-        let cause = taken("listener.failed", "release: workflow.timeout: deploy: after: 5 min");
+        let cause = cause_of("listener.failed", "release: workflow.timeout: deploy: after: 5 min");
         assert_eq!(cause.line(), "workflow.timeout: after: 5 min");
         assert_eq!(cause.at().as_deref(), Some("release, step deploy"));
-        let cause = taken("listener.failed", "flow: workflow.step-failed: both: second: mcp.cut: no");
+        let cause = cause_of("listener.failed", "flow: workflow.step-failed: both: second: mcp.cut: no");
         assert_eq!(
             (cause.line().as_str(), cause.at()),
             ("mcp.cut: no", Some("flow, step both: second".to_owned()))

@@ -312,7 +312,7 @@ impl Waiter<'_> {
         self.tail.tick(at_work);
     }
 
-    /// Removes what was shown in place, before the end is told.
+    /// Clears the lines that are rewritten in place, before the result is printed.
     fn leave(&mut self) {
         self.tail.leave(|| self.way.picture(&self.receipt.thread));
         self.tail.clear();

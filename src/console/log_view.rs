@@ -236,7 +236,7 @@ impl LogViews {
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) if fault.is_damage() && at_rest.is_some() => {
-                    damaged(&fault, at_rest.as_deref())
+                    refusal_of_damage(&fault, at_rest.as_deref())
                 }
                 MomentFault::Log(fault) => {
                     tracing::error!(why = %fault, fix = LOOK, "the log cannot be read for a client");
@@ -271,14 +271,14 @@ fn unreadable(words: &'static str) -> Refusal {
 }
 
 /// The refusal of what is damaged in a log at rest. Its one reader sees all of it.
-fn damaged(fault: &LogFault, shown: Option<&RestingVerdict>) -> Refusal {
+fn refusal_of_damage(fault: &LogFault, shown: Option<&RestingVerdict>) -> Refusal {
     let file = shown.map(|shown| shown.typed.as_str()).unwrap_or_default();
     let fix = format!("`systole verify {file}`, which says what is damaged; a backup has what is lost here");
     Refusal::new(Code::DamagedThread, plain(&fault.to_string())).fixed_by(fix)
 }
 
 /// The refusal of a log at rest that is not any more what was verified.
-fn outdated(shown: &RestingVerdict) -> Refusal {
+fn refusal_of_change(shown: &RestingVerdict) -> Refusal {
     let words = format!("{} has changed since it was verified", plain(&shown.file.display().to_string()));
     let file = &shown.typed;
     let fix = format!(
@@ -296,7 +296,7 @@ fn moment(
     shared: Arc<SharedReadings>,
 ) -> Result<LogMoment, MomentFault> {
     if let Some(shown) = front.at_rest().filter(|shown| shown.is_outdated()) {
-        return Err(MomentFault::Refused(outdated(shown)));
+        return Err(MomentFault::Refused(refusal_of_change(shown)));
     }
     let mut now = WallClock.now();
     if let Some(at) = at {

@@ -271,7 +271,7 @@ fn explain_knows_keys_elements_commands_and_the_words_of_the_glossary() {
     for word in words {
         says(&[word], &[&format!("{word} (word):")]);
     }
-    // What is several things is told as each, a family of codes too.
+    // A word with several meanings gets all of them, and the codes of its family.
     says(&["payload"], &["payload (word): one XML element", "payload.invalid"]);
     let json = here(&["explain", "--json", "keygen"]).json_lines();
     assert_eq!((&json[0]["word"], &json[0]["kind"]), (&"keygen".into(), &"command".into()), "{json:?}");

@@ -35,10 +35,10 @@ struct Opened {
 
 impl Opened {
     fn of(at: &Path, file: &str) -> Opened {
-        Opened::started(command(at, &["open", file, "--no-browser"]))
+        Opened::by(command(at, &["open", file, "--no-browser"]))
     }
 
-    fn started(mut command: Command) -> Opened {
+    fn by(mut command: Command) -> Opened {
         let mut program = Running::of(command.spawn().unwrap());
         let verdict = program.shows("Verdict: ");
         let printed = program.shows("http://127.0.0.1:");
@@ -194,7 +194,7 @@ fn h13_every_link_of_an_open_log_leads_to_a_page_that_only_shows() {
 }
 
 /// The two files of a crashed organism, in a folder that nothing can be written to, and the number of their records.
-fn crashed() -> (tempfile::TempDir, i64) {
+fn log_after_a_crash() -> (tempfile::TempDir, i64) {
     let folder = house();
     let at = folder.path();
     let organism = running(at);
@@ -215,14 +215,14 @@ fn crashed() -> (tempfile::TempDir, i64) {
 
 #[test]
 fn h13_a_log_in_a_write_protected_folder_is_read_with_all_of_its_write_ahead_log() {
-    let (sealed, count) = crashed();
+    let (sealed, count) = log_after_a_crash();
     let at = sealed.path();
     let before = files(at);
     let mut as_other = command(at, &["open", "hello.db", "--no-browser"]);
     if rustix::process::geteuid().is_root() {
         as_other.uid(OTHER_USER);
     }
-    let open = Opened::started(as_other);
+    let open = Opened::by(as_other);
     assert!(open.verdict.contains(&format!("{count} records, every hash fits")), "{}", open.verdict);
     assert!(open.verdict.contains("no file .tip is beside it"), "{}", open.verdict);
     assert_eq!(open.threads().len(), 1);

@@ -131,7 +131,7 @@ fn h12_a_script_without_a_model_answers_any_question() {
 }
 
 /// A folder to review: a repository with a change, files without git, or nothing at all.
-fn reviewed(files: &[(&str, &str)], has_git: bool) -> Template {
+fn review_of(files: &[(&str, &str)], has_git: bool) -> Template {
     let place = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = place.path().join(name);
@@ -155,15 +155,15 @@ fn reviewed(files: &[(&str, &str)], has_git: bool) -> Template {
 #[test]
 fn h12_workflows_without_a_key_answer_any_question() {
     let files = [("src/main.py", "print('main')\n"), (".env", "KEY=1\n")];
-    let in_git = reviewed(&files, true);
+    let in_git = review_of(&files, true);
     let in_git =
         Template { answers: &["scripted: ", "Reviewed: 1 file (the commit ", "): src/main.py"], ..in_git };
     in_git.answers("ask", &questions(), never_waits);
-    let without = reviewed(&files, false);
+    let without = review_of(&files, false);
     let without =
         Template { answers: &["Reviewed: 1 file (the files that changed last): src/main.py"], ..without };
     without.answers("ask", &questions()[..3], never_waits);
-    let empty = reviewed(&[], false);
+    let empty = review_of(&[], false);
     let empty = Template { answers: &["Reviewed: there is no text in this folder yet"], ..empty };
     empty.answers("ask", &questions()[..3], never_waits);
 }
@@ -189,7 +189,7 @@ fn h12_a_review_takes_the_files_that_are_named_and_never_a_key() {
         ("Is src/nope.py right?", "Reviewed: there is no src/nope.py; 3 files (the commit "),
         ("../../etc/passwd", "Reviewed: 3 files (the commit "),
     ] {
-        let template = reviewed(&files, true);
+        let template = review_of(&files, true);
         let answers: &'static [&'static str] = Box::leak(Box::new([read]));
         let asked = [asked.to_owned()];
         Template { answers, ..template }.answers("ask", &asked, never_waits);

@@ -51,8 +51,10 @@ def answer(method, params):
         return {"tools": TOOLS}
     if method == "tools/call":
         try:
-            text, failed = {"search": search, "read": read}[params["name"]](**params["arguments"]), False
-        except (ValueError, OSError) as error:
+            text, failed = {"search": search, "read": read}[params["name"]](**params.get("arguments", {})), False
+        except KeyError:
+            text, failed = f"there is no tool {params.get('name')}", True
+        except (TypeError, ValueError, OSError) as error:
             text, failed = str(error), True
         return {"content": [{"type": "text", "text": text}], "isError": failed}
     return {} if method == "ping" else None

@@ -13,6 +13,7 @@ use crate::audit::glance::SystemError;
 use crate::audit::tree::{CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::audit::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::time::Millis;
 
 /// Most columns of an answer.
 const ANSWER: usize = 200;
@@ -35,19 +36,19 @@ impl AgentReading<'_> {
             match item {
                 ItemOutcome::Call => {
                     let path = path.item(*turn, *ordinal);
-                    rows.extend(tree.calls.get(&path).map(|sent| self.call(tree, &path, sent, *turn)));
+                    rows.extend(tree.calls.get(&path).map(|sent| self.call_row(tree, &path, sent, *turn)));
                 }
                 ItemOutcome::Takers { calls, .. } => {
                     let sent = calls.iter().filter_map(|path| Some((path, tree.calls.get(path)?)));
-                    rows.extend(sent.map(|(path, sent)| self.call(tree, path, sent, *turn)));
+                    rows.extend(sent.map(|(path, sent)| self.call_row(tree, path, sent, *turn)));
                 }
                 ItemOutcome::Refused { code, words } => rows.push(StepRow {
                     state: StepState::Failed,
-                    output: Some(cut_always(&cause(code, words), ANSWER)),
+                    output: Some(cut_always(&cause_line(code, words), ANSWER)),
                     ..row(format!("{turn} item"), StepKind::Call)
                 }),
                 ItemOutcome::Primitive { element, is_answered, told } => match &told.child {
-                    Some(child) => rows.extend(self.child(tree, child, *turn)),
+                    Some(child) => rows.extend(self.child_row(tree, child, *turn)),
                     None if *element == ASKS => rows.push(StepRow {
                         state: self.open_or(*is_answered, tree, path, StepState::WaitsForPerson),
                         ..row(format!("{turn} {element}"), StepKind::Question)
@@ -57,28 +58,34 @@ impl AgentReading<'_> {
                 ItemOutcome::Note { .. } | ItemOutcome::Steers => {}
             }
         }
-        rows.extend(self.last(tree, path, call, &rows));
+        rows.extend(self.last_row(tree, path, call, &rows));
         rows
     }
 
     /// How the call ended, or what it does now.
-    fn last(&self, tree: &ThreadTree, path: &CallPath, call: &CallNode, rows: &[StepRow]) -> Option<StepRow> {
+    fn last_row(
+        &self,
+        tree: &ThreadTree,
+        path: &CallPath,
+        call: &CallNode,
+        rows: &[StepRow],
+    ) -> Option<StepRow> {
         let turn = call.turn.max(1);
         let Some(ended) = &call.ended else {
             let state = self.open_or(false, tree, path, StepState::Running);
             let is_told = urgent(rows).is_some();
             return (!is_told).then(|| StepRow { state, ..row(format!("{turn} thinks"), StepKind::Call) });
         };
-        let (name, state, output) = end(&ended.way);
+        let (name, state, output) = end_of(&ended.way);
         Some(StepRow { state, output, ..row(format!("{turn} {name}"), StepKind::Call) })
     }
 
-    fn call(&self, tree: &ThreadTree, path: &CallPath, call: &CallNode, turn: u32) -> StepRow {
+    fn call_row(&self, tree: &ThreadTree, path: &CallPath, call: &CallNode, turn: u32) -> StepRow {
         let is_agent = (self.is_agent)(&call.listener);
         let steps = if is_agent { self.rows(tree, path, call) } else { Vec::new() };
         let (state, output) = match &call.ended {
             Some(ended) => {
-                let (_, state, output) = end(&ended.way);
+                let (_, state, output) = end_of(&ended.way);
                 // What an agent answered is on its own last line.
                 (state, output.filter(|_| !is_agent))
             }
@@ -92,7 +99,7 @@ impl AgentReading<'_> {
             who: who.into_iter().flatten().collect(),
             tries: usize::try_from(call.retries).unwrap_or(0) + 1,
             started: Some(call.opened),
-            ended: call.ended.as_ref().map(|ended| ended.at).or(stopped(tree)),
+            ended: call.ended.as_ref().map(|ended| ended.at).or(stop_of(tree)),
             output,
             leads_to: Some((tree.thread.clone(), Some(call.seq))),
             steps,
@@ -101,14 +108,14 @@ impl AgentReading<'_> {
     }
 
     /// A thread that it spawned.
-    fn child(&self, tree: &ThreadTree, id: &ThreadId, turn: u32) -> Option<StepRow> {
+    fn child_row(&self, tree: &ThreadTree, id: &ThreadId, turn: u32) -> Option<StepRow> {
         let child = tree.children.get(id)?;
         let (path, top) = child.tops().into_iter().next()?;
         let mut used = CostRow::default();
         for (_, row) in self.costs.iter().filter(|(thread, _)| thread.is_within(id)) {
             used.join(row);
         }
-        let row = self.call(child, path, top, turn);
+        let row = self.call_row(child, path, top, turn);
         Some(StepRow { used, leads_to: Some((id.clone(), None)), ..row })
     }
 
@@ -131,12 +138,12 @@ impl AgentReading<'_> {
 }
 
 /// When a thread was ended with everything that was open.
-fn stopped(tree: &ThreadTree) -> Option<systole_core::types::time::Millis> {
+fn stop_of(tree: &ThreadTree) -> Option<Millis> {
     tree.ended_by.as_ref().map(|(at, _)| *at)
 }
 
 /// How a call ended: in a word, as a state, and in its own words.
-fn end(way: &CallEndKind) -> (String, StepState, Option<String>) {
+fn end_of(way: &CallEndKind) -> (String, StepState, Option<String>) {
     match way {
         CallEndKind::Answered { element, words } => {
             let words = Some(words.clone()).filter(|words| !words.is_empty());
@@ -144,13 +151,13 @@ fn end(way: &CallEndKind) -> (String, StepState, Option<String>) {
         }
         CallEndKind::Handled => ("handled".to_owned(), StepState::Done, None),
         CallEndKind::Failed { code, words } => {
-            ("answer".to_owned(), StepState::Failed, Some(cut_always(&cause(code, words), ANSWER)))
+            ("answer".to_owned(), StepState::Failed, Some(cut_always(&cause_line(code, words), ANSWER)))
         }
     }
 }
 
 /// The first cause of a failure on one line.
-fn cause(code: &str, words: &str) -> String {
+fn cause_line(code: &str, words: &str) -> String {
     let (code, message) = (code.to_owned(), words.to_owned());
     FirstCause::of(&SystemError { code, message, ..SystemError::default() }).line()
 }

@@ -23,7 +23,7 @@ pub struct Asker<'a> {
     pub now: Millis,
     /// The command that starts the organism; `None` while it runs.
     pub start: Option<&'a str>,
-    /// Whether a failure is told with each call that it went through.
+    /// Whether to list each call that a failure went through.
     pub all: bool,
 }
 

@@ -42,7 +42,7 @@ pub(in crate::cli) fn of_log(
             Err(fault) => match damage(&fault) {
                 Some((_, verdict, why)) => {
                     let words = format!("Verdict: {verdict}. {}.", plain(why));
-                    damaged(&fault, words)
+                    verdict_of_damage(&fault, words)
                 }
                 None => return Err(here::log_fault(screen, &fault)),
             },
@@ -52,7 +52,7 @@ pub(in crate::cli) fn of_log(
 }
 
 /// What is shown of a damaged log. What comes before a damaged record was verified.
-fn damaged(fault: &LogFault, words: String) -> (bool, String, Option<Position>) {
+fn verdict_of_damage(fault: &LogFault, words: String) -> (bool, String, Option<Position>) {
     let readable = match fault {
         LogFault::Damaged { position: Position(at), .. } => at.checked_sub(1).map(Position),
         _ => None,

@@ -200,16 +200,16 @@ impl Frame {
 
     /// Whether it is of an export without the log's own thread.
     pub(super) fn lacks_own_thread(&self) -> bool {
-        self.exported().is_some_and(|found| found.lacks_own_thread)
+        self.export_proof().is_some_and(|found| found.lacks_own_thread)
     }
 
     /// Whether it is of an export from which requests to models are left out.
     pub(super) fn lacks_requests(&self) -> bool {
-        self.exported().is_some_and(|found| found.lacks_requests)
+        self.export_proof().is_some_and(|found| found.lacks_requests)
     }
 
     /// What proves the export that is shown.
-    pub(super) fn exported(&self) -> Option<&ExportedProof> {
+    pub(super) fn export_proof(&self) -> Option<&ExportedProof> {
         self.at_rest.as_ref()?.exported.as_ref()
     }
 

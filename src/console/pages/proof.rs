@@ -93,7 +93,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             whole_log_only(moment, "the proof covers all threads and is")?;
             let Some(log) = moment.front.log_file() else {
                 if let Some(shown) = moment.front.at_rest() {
-                    return exported(moment, shown);
+                    return view_of_export(moment, shown);
                 }
                 let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory has no proof");
                 return Err(
@@ -135,7 +135,7 @@ pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, 
 }
 
 /// What was found when an export was opened: its file is verified as a whole.
-fn exported(moment: &LogMoment, shown: &RestingVerdict) -> ReadResult<ProofView> {
+fn view_of_export(moment: &LogMoment, shown: &RestingVerdict) -> ReadResult<ProofView> {
     let verified = shown.exported.clone().map(|found| VerifiedLog {
         verdict: found.verdict,
         is_good: shown.is_sound,

@@ -49,6 +49,19 @@ fn f2_a_group_is_tried_again_as_a_whole_and_all_its_outputs_are_known_after_it()
         rest.starts_with("  at: stubborn, step both: second, writer\n  try: systole explain model."),
         "{ran:?}"
     );
+    let cause = cause.strip_prefix("error: ").unwrap();
+    let flat =
+        |arguments: &[&str]| house.systole(arguments).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = flat(&["why", "@last"]);
+    for words in [&format!("failed: {cause}"), "at: stubborn, step both: second, writer next: ", " --all"] {
+        assert!(why.contains(words), "no {words:?} in {why}");
+    }
+    let all = flat(&["why", "@last", "--all"]);
+    let chain = "listener.failed stubborn workflow.step-failed step both: second listener.failed writer \
+                 model.invalid-request next:";
+    assert!(all.contains(chain), "{all}");
+    let ps = flat(&["ps"]);
+    assert!(ps.contains("failed: model.invalid-request"), "{ps}");
     assert_eq!((count(&house, "first"), count(&house, "second")), (3, 3));
     house.judged();
 }
