@@ -36,7 +36,7 @@ use crate::edges::system;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels};
-use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::pump::view::BegunViews;
@@ -210,16 +210,21 @@ impl Organism {
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
-        let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
+        let kept = kept_listeners(&state.state);
+        let carriers = Arc::new(Carriers::new(&composition, &kept, gear, reports)?);
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
-        let WritableLog { writer, secret, alarms, notes } = open_writing(log, &carriers).await?;
+        // The last step that can fail. Until here a log of an older format is as it was.
+        let WritableLog { writer, secret, alarms, notes } = log.writing()?;
         let (writer, written) = start_writer(writer, &alarms).map_err(unmade)?;
         let ports = ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
-        let engine = engine.of_program(program.await.unwrap_or_default());
+        let mut engine = engine.of_program(program.await.unwrap_or_default());
+        // Before anything is heard of a listener: its workers may be about to answer an earlier life of the pump.
+        engine.adopt();
+        carriers.begin();
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
@@ -404,16 +409,6 @@ async fn used_broker(
     Ok((own, broker, refusals))
 }
 
-/// Opens the writing side of the log: the last step of a start that can fail. Until here a log of an older format is as
-/// it was.
-async fn open_writing(log: OwnedLog, carriers: &Carriers) -> Result<WritableLog, StartFault> {
-    let writing = log.writing();
-    if writing.is_err() {
-        carriers.stop().await;
-    }
-    Ok(writing?)
-}
-
 /// Passes the pump's batches to the writer.
 fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send> {
     Box::new(move |batch, hand| {
@@ -482,6 +477,12 @@ fn start_sorter(
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
                 CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
+                CarrierReport::Adopted { listener, found, lost } => {
+                    pump.send(PumpInput::Adopted { listener, found, lost }).await.is_ok()
+                }
+                CarrierReport::Taken { token, age_ms, now, has_waited } => {
+                    pump.send(PumpInput::Taken { token, age_ms, now, has_waited }).await.is_ok()
+                }
                 CarrierReport::Joined { listener, sandbox, files } => {
                     let joined = PumpNotice::Joined { listener, sandbox, files };
                     pump.send(PumpInput::Noticed(joined)).await.is_ok()

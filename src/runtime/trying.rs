@@ -291,7 +291,12 @@ impl Hearing<'_> {
                 None => return TurnEnd::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
                 Some(CarrierReport::Gone { code, words, .. }) => return TurnEnd::Gone(code, words),
                 Some(CarrierReport::NotNow { words, .. }) => return TurnEnd::Gone(Code::ListenerDown, words),
-                Some(CarrierReport::Joined { .. } | CarrierReport::Left { .. }) => continue,
+                Some(
+                    CarrierReport::Joined { .. }
+                    | CarrierReport::Left { .. }
+                    | CarrierReport::Adopted { .. }
+                    | CarrierReport::Taken { .. },
+                ) => continue,
                 Some(CarrierReport::Misplaced { speech, .. }) => {
                     let stray = admit::misplaced(&self.room.listener.name, &speech);
                     self.before.push(TrialRemark::Stray(stray.refused.refusal));

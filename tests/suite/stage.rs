@@ -186,7 +186,7 @@ impl CarrierStage {
         let request = Author::default().record(&lease.id.thread, b"no payload", |_| {});
         let turn = RecordedTurn {
             caller: Name::operator(),
-            deadline: Millis(0),
+            deadline: Some(Millis(0)),
             journal: None,
             request: 1,
             shows: ShownRecords::Request(Arc::new(request)),
@@ -249,7 +249,9 @@ fn line(report: CarrierReport) -> String {
             assert_eq!(listener, name("echo"));
             format!("said {}", String::from_utf8_lossy(&speech.document()))
         }
-        CarrierReport::Misplaced { .. } => panic!("a pipe is one place"),
+        CarrierReport::Misplaced { .. } | CarrierReport::Adopted { .. } | CarrierReport::Taken { .. } => {
+            panic!("a pipe is one place")
+        }
         CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
         CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),
         CarrierReport::Joined { .. } => "joined".to_owned(),

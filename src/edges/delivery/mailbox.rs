@@ -7,7 +7,7 @@
 //!
 //! The mailbox holds a bounded number of deliveries, and everything else on it belongs to one of them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -76,7 +76,11 @@ pub(super) struct Mailbox {
 struct Papers {
     waiting: VecDeque<Delivery>,
     out: HashMap<Arc<str>, Option<Recall>>,
+    /// Those of them that an earlier life of the pump handed over, until they are found or handed over again.
+    expected: HashSet<Arc<str>>,
     cancels: VecDeque<LeaseToken>,
+    /// Deliveries that were reported gone, as soon as that is on disk.
+    ended: VecDeque<LeaseToken>,
     unsent: VecDeque<(LeaseToken, CallBack)>,
     answers: VecDeque<PumpAnswer>,
     /// Deliveries that ended with an earlier life of the listener. Their asker no longer waits, and the next
@@ -117,7 +121,10 @@ impl Mailbox {
         if papers.closed {
             return Err((delivery, Refused::Closed));
         }
-        if papers.waiting.len() + papers.unsent.len() + papers.out.len() >= self.room {
+        // One that is out already takes no further place.
+        let is_out = papers.out.contains_key(&delivery.lease.token.0);
+        let places = papers.waiting.len() + papers.unsent.len() + papers.out.len() - papers.expected.len();
+        if !is_out && places >= self.room {
             return Err((delivery, Refused::Full));
         }
         papers.waiting.push_back(delivery);
@@ -129,8 +136,11 @@ impl Mailbox {
     /// Calls a delivery back. If it is not on the mailbox, it has been answered.
     pub(super) fn call_back(&self, token: &LeaseToken, why: CallBack) {
         let mut papers = self.papers();
-        if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
+        let waiting = papers.waiting.iter().position(|d| d.lease.token == *token);
+        if let Some(place) = waiting {
             papers.waiting.remove(place);
+        }
+        if waiting.is_some() && !papers.out.contains_key(&token.0) {
             papers.unsent.push_back((token.clone(), why));
         } else if let Some(recall @ None) = papers.out.get_mut(&token.0) {
             *recall = Some(Recall { why, at: Instant::now() });
@@ -184,12 +194,42 @@ impl Mailbox {
         cancel.or_else(|| papers.answers.pop_front().map(Side::Answer))
     }
 
+    /// The end of a delivery that was reported gone is on disk.
+    pub(super) fn let_go(&self, token: &LeaseToken) {
+        self.papers().ended.push_back(token.clone());
+        self.arrived.notify_one();
+    }
+
+    /// The next delivery whose end is on disk.
+    pub(super) fn next_ended(&self) -> Option<LeaseToken> {
+        self.papers().ended.pop_front()
+    }
+
     /// The next delivery that is already here. It is out from now on.
     pub(super) fn next_delivery(&self) -> Option<Delivery> {
         let mut papers = self.papers();
         let delivery = papers.waiting.pop_front()?;
-        papers.out.insert(delivery.lease.token.0.clone(), None);
+        papers.expected.remove(&delivery.lease.token.0);
+        papers.out.entry(delivery.lease.token.0.clone()).or_insert(None);
         Some(delivery)
+    }
+
+    /// A delivery that an earlier life of the pump may have handed over is out.
+    pub(super) fn expect(&self, token: &LeaseToken) {
+        let mut papers = self.papers();
+        papers.out.insert(token.0.clone(), None);
+        papers.expected.insert(token.0.clone());
+    }
+
+    /// Of the deliveries that were expected, only these are out. The others are handed over again.
+    pub(super) fn found(&self, found: &HashMap<Arc<str>, u64>) {
+        let mut papers = self.papers();
+        for token in std::mem::take(&mut papers.expected) {
+            if !found.contains_key(&token) {
+                papers.out.remove(&token);
+                papers.cancels.retain(|cancelled| cancelled.0 != token);
+            }
+        }
     }
 
     /// Whether a delivery is out.
@@ -248,6 +288,7 @@ impl Mailbox {
     pub(super) fn settle(&self, token: &str) -> bool {
         let mut papers = self.papers();
         papers.cancels.retain(|t| &*t.0 != token);
+        papers.expected.remove(token);
         papers.out.remove(token).is_some()
     }
 
@@ -257,6 +298,7 @@ impl Mailbox {
         let mut papers = self.papers();
         papers.cancels.clear();
         papers.answers.clear();
+        papers.expected.clear();
         let out: Vec<_> =
             papers.out.drain().map(|(token, recall)| (LeaseToken(token), recall.map(|r| r.why))).collect();
         papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));

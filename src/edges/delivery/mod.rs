@@ -38,7 +38,9 @@ use process::Workplace;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, LeaseToken, StepObserver};
+use systole_core::types::ports::{
+    CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, StepObserver,
+};
 
 /// What carriers need in addition to the composition.
 pub struct CarrierEquipment {
@@ -96,18 +98,23 @@ pub fn check_sandboxes(composition: &Composition, is_still: bool) -> Result<(), 
     }
 }
 
+/// The start of one carrier.
+type Beginning = Box<dyn FnOnce() -> RunningTask + Send>;
+
 /// The carriers of one organism, one for each of its listeners.
 pub struct Carriers {
     posts: BTreeMap<Name, Post>,
     reports: mpsc::Sender<CarrierReport>,
     stop: watch::Sender<bool>,
+    beginnings: Mutex<Vec<Beginning>>,
     tasks: Mutex<Vec<RunningTask>>,
 }
 
 impl Carriers {
-    /// Starts a carrier for every listener of the composition, and with it the listener's program.
-    pub fn start(
+    /// A carrier for every listener of the composition, and for those that only open calls know. They begin later.
+    pub fn new(
         composition: &Composition,
+        kept: &[Listener],
         equipment: CarrierEquipment,
         reports: mpsc::Sender<CarrierReport>,
     ) -> Result<Carriers, NoCarrier> {
@@ -117,8 +124,8 @@ impl Carriers {
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
-        let mut work: Vec<Box<dyn FnOnce() -> RunningTask>> = Vec::new();
-        for listener in composition.listeners.values() {
+        let mut beginnings: Vec<Beginning> = Vec::new();
+        for listener in composition.listeners.values().chain(kept) {
             let name = &listener.name;
             let post = Post {
                 listener: name.clone(),
@@ -131,7 +138,7 @@ impl Carriers {
                 stop: is_stopped.clone(),
             };
             posts.insert(name.clone(), post.clone());
-            work.push(match &listener.reach {
+            beginnings.push(match &listener.reach {
                 Reach::Inline => {
                     let value = inline.get(name).cloned().ok_or_else(|| NoCarrier::Value(name.clone()))?;
                     Box::new(move || inline::tend(&post, value))
@@ -151,10 +158,25 @@ impl Carriers {
                 },
             });
         }
-        // Nothing is started before all listeners are known to be startable.
-        let tasks = work.into_iter().map(|start| start());
-        let tasks = Mutex::new(tasks.collect());
-        Ok(Carriers { posts, reports, stop, tasks })
+        Ok(Carriers { posts, reports, stop, beginnings: Mutex::new(beginnings), tasks: Mutex::default() })
+    }
+
+    /// The same, begun at once.
+    pub fn start(
+        composition: &Composition,
+        equipment: CarrierEquipment,
+        reports: mpsc::Sender<CarrierReport>,
+    ) -> Result<Carriers, NoCarrier> {
+        let carriers = Carriers::new(composition, &[], equipment, reports)?;
+        carriers.begin();
+        Ok(carriers)
+    }
+
+    /// Starts every carrier, and with it the listener's program. A second call does nothing.
+    pub fn begin(&self) {
+        let beginnings = std::mem::take(&mut *self.beginnings.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = beginnings.into_iter().map(|begin| begin());
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).extend(tasks);
     }
 
     /// Stops every listener: programs see the end of their stdin, then TERM, then KILL, each with its
@@ -211,6 +233,18 @@ impl Carrier for Carriers {
     fn answer(&self, listener: &Name, answer: PumpAnswer) {
         if let Some(post) = self.posts.get(listener) {
             post.mailbox.answer(answer);
+        }
+    }
+
+    fn expect(&self, lease: &Lease) {
+        if let Some(post) = self.posts.get(&lease.listener) {
+            post.mailbox.expect(&lease.token);
+        }
+    }
+
+    fn let_go(&self, listener: &Name, token: &LeaseToken) {
+        if let Some(post) = self.posts.get(listener) {
+            post.mailbox.let_go(token);
         }
     }
 }

@@ -18,6 +18,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{
     ArrivedDocument, CallBack, CarrierReport, LeaseToken, ProgramFile, PumpStep, StepObserver,
 };
+use systole_core::types::time::Millis;
 
 #[derive(Clone)]
 pub(super) struct Post {
@@ -70,6 +71,16 @@ impl Post {
     /// A delivery that the caller has taken off the mailbox and that cannot begin just now.
     pub(super) async fn not_now(&self, token: LeaseToken, words: String) {
         self.report(CarrierReport::NotNow { token, words }).await;
+    }
+
+    /// The deliveries of an earlier life of the pump were looked for.
+    pub(super) async fn adopted(&self, found: Vec<LeaseToken>, lost: Option<String>) {
+        self.report(CarrierReport::Adopted { listener: self.listener.clone(), found, lost }).await;
+    }
+
+    /// A worker on another machine has a delivery.
+    pub(super) async fn taken(&self, token: LeaseToken, age_ms: u64, now: Millis, has_waited: bool) {
+        self.report(CarrierReport::Taken { token, age_ms, now, has_waited }).await;
     }
 
     /// Nothing that waits on the mailbox can begin just now.

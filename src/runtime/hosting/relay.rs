@@ -112,7 +112,10 @@ impl Relays {
                     self.goes(&token.0, Report::Gone(code, words)).await
                 }
                 CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
-                CarrierReport::Joined { .. } => {}
+                // A host carries nothing over NATS itself.
+                CarrierReport::Joined { .. }
+                | CarrierReport::Adopted { .. }
+                | CarrierReport::Taken { .. } => {}
                 CarrierReport::Left { listener, words } => (self.tell)(&listener, &HostEvent::Fell(words)),
             }
         }

@@ -110,7 +110,9 @@ impl SystemEvents {
         let mut last_shutdown = None;
         of_thread(reader, &ThreadId::sys(), |position, record| {
             let h = &record.header;
-            if *record.body == *core_payload::shutdown(core_payload::DRAINED) {
+            if core_payload::read_shutdown(&record.body)
+                .is_some_and(|(mode, _)| mode == core_payload::DRAINED)
+            {
                 last_shutdown = Some(position);
             }
             if let Some((config, version)) = core_payload::read_boot(&record.body) {

@@ -110,6 +110,7 @@ fn dies_with_pump(stage: &mut DecideStage, attempt: u32) -> Vec<String> {
         words: "the pump stopped".into(),
         with_pump: true,
         request: None,
+        then: None,
     }))
 }
 

@@ -226,7 +226,7 @@ pub(crate) fn delivered(
     lease: Arc<Lease>,
     found: impl Fn(u64) -> Option<Arc<Record>>,
 ) -> Delivered {
-    let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Millis(0), found).unwrap()));
+    let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Some(Millis(0)), found).unwrap()));
     Delivery { lease, turn }.envelope().unwrap()
 }
 
@@ -405,6 +405,7 @@ fn effect_line(effect: &Effect) -> String {
             format!("=> wait for {timer} until {}{then}", until.due.since(Millis(1_000_000)))
         }
         Effect::CallBack { call, .. } => format!("=> call back {call}"),
+        Effect::LetGo { .. } => "=> let go".to_owned(),
         Effect::Receipt { receipt, .. } => {
             format!("=> receipt #{}{}", receipt.seq, if receipt.repeated { " again" } else { "" })
         }

@@ -40,6 +40,7 @@ pub(crate) fn loses(stage: &mut DecideStage, turn: u32, attempt: u32, code: Code
         words: "last words".to_owned(),
         with_pump: false,
         request,
+        then: None,
     }))
 }
 

@@ -32,7 +32,7 @@ pub fn decide(state: &mut PumpState, event: Event) -> Decision {
             tell_sys(d, body);
         }
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
-        EventKind::Stopping { mode } => tell_sys(d, core_payload::shutdown(mode)),
+        EventKind::Stopping { mode, out } => tell_sys(d, core_payload::shutdown(mode, out)),
         EventKind::Asked { asked, bound } => asking::asked(d, asked, bound),
         EventKind::Replied(judged) => replying::replied(d, judged, None),
         EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),

@@ -20,16 +20,43 @@ use crate::types::time::Millis;
 /// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
 struct Queue {
+    /// Further attempts, and those of an earlier life of the pump. They go first, in their order.
+    first: VecDeque<ReadyTurn>,
     waiting: VecDeque<ReadyTurn>,
     out: usize,
     slots: usize,
+}
+
+impl Queue {
+    fn put(&mut self, work: ReadyTurn) {
+        let is_first = work.id.attempt > 1;
+        if is_first { self.first.push_back(work) } else { self.waiting.push_back(work) }
+    }
+
+    fn next(&mut self) -> Option<ReadyTurn> {
+        self.first.pop_front().or_else(|| self.waiting.pop_front())
+    }
+}
+
+/// Since when the time of an attempt runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeRuns {
+    /// Since the delivery was handed over.
+    Now,
+    /// Since the moment when a worker on another machine took it.
+    WhenTaken,
 }
 
 /// A delivery that is out.
 #[derive(Debug)]
 struct Out {
     lease: Arc<Lease>,
-    /// When its attempt is over; `None` once the attempt is over or its call has closed.
+    /// Whether it is on another machine.
+    is_elsewhere: bool,
+    /// How long its attempt may take from the moment when a worker takes it, until then.
+    when_taken_ms: Option<u64>,
+    /// When its attempt is over; `None` as long as no worker has taken it, once the attempt is over or its call has
+    /// closed.
     deadline: Option<Millis>,
     idle_ms: Option<u64>,
     idle_until: Option<Millis>,
@@ -63,9 +90,21 @@ pub struct DispatchQueue {
 }
 
 impl DispatchQueue {
-    /// Opens a queue for a listener with that many slots.
+    /// Opens a queue for a listener with that many slots, or changes their number.
     pub fn seat(&mut self, listener: &Name, slots: usize) {
         self.queues.entry(listener.clone()).or_default().slots = slots;
+        self.woken.insert(listener.clone());
+    }
+
+    /// Takes a slot for work that is out already, even if there is none left.
+    pub fn adopt(&mut self, listener: &Name) {
+        self.queues.entry(listener.clone()).or_default().out += 1;
+    }
+
+    /// Takes work of an earlier life of the pump, which goes before the work of this one.
+    pub fn take_first(&mut self, work: ReadyTurn) {
+        self.woken.insert(work.listener.clone());
+        self.queues.entry(work.listener.clone()).or_default().first.push_back(work);
     }
 
     /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
@@ -77,7 +116,7 @@ impl DispatchQueue {
             self.later.insert((due, self.arrivals), work);
         } else {
             self.woken.insert(work.listener.clone());
-            queue.waiting.push_back(work);
+            queue.put(work);
         }
         Ok(())
     }
@@ -89,13 +128,13 @@ impl DispatchQueue {
             let work = entry.remove();
             self.woken.insert(work.listener.clone());
             if let Some(queue) = self.queues.get_mut(&work.listener) {
-                queue.waiting.push_back(work);
+                queue.put(work);
             }
         }
         while let Some(listener) = self.woken.first().cloned() {
             if let Some(queue) = self.queues.get_mut(&listener) {
                 while queue.out < queue.slots {
-                    let Some(work) = queue.waiting.pop_front() else { break };
+                    let Some(work) = queue.next() else { break };
                     if is_due(&work) {
                         queue.out += 1;
                         return Some(work);
@@ -116,16 +155,52 @@ impl DispatchQueue {
     }
 
     /// Notes that a delivery is out until its deadline.
-    pub fn sent(&mut self, lease: Arc<Lease>, now: Millis, timeout_ms: u64, idle_ms: Option<u64>) {
+    pub fn sent(
+        &mut self,
+        lease: Arc<Lease>,
+        now: Millis,
+        (timeout_ms, runs): (u64, TimeRuns),
+        idle_ms: Option<u64>,
+    ) {
         let idle_until = idle_ms.map(|ms| now.plus(ms));
-        let deadline = Some(now.plus(timeout_ms));
-        let (asks, next_page, read_to) = (0, None, 0);
-        let out = Out { lease: lease.clone(), deadline, idle_ms, idle_until, asks, next_page, read_to };
+        let (deadline, when_taken_ms) = match runs {
+            TimeRuns::Now => (Some(now.plus(timeout_ms)), None),
+            TimeRuns::WhenTaken => (None, Some(timeout_ms)),
+        };
+        let (is_elsewhere, asks, next_page, read_to) = (runs == TimeRuns::WhenTaken, 0, None, 0);
+        let lease_of = lease.clone();
+        let out = Out {
+            lease: lease_of,
+            is_elsewhere,
+            when_taken_ms,
+            deadline,
+            idle_ms,
+            idle_until,
+            asks,
+            next_page,
+            read_to,
+        };
         if let Some(end) = out.ends() {
             self.ends.insert((end, lease.token.clone()));
         }
         self.by_call.insert((lease.id.thread.clone(), lease.id.call.clone()), lease.token.clone());
         self.out.insert(lease.token.clone(), out);
+    }
+
+    /// A worker on another machine took a delivery so long ago: its time runs. Returns the delivery if that is news.
+    pub fn taken(&mut self, token: &LeaseToken, age_ms: u64, now: Millis) -> Option<Arc<Lease>> {
+        let out = self.out.get_mut(token)?;
+        let left_ms = out.when_taken_ms.take()?.saturating_sub(age_ms);
+        out.deadline = Some(now.plus(left_ms));
+        if let Some(end) = out.ends() {
+            self.ends.insert((end, token.clone()));
+        }
+        Some(out.lease.clone())
+    }
+
+    /// A delivery that is out.
+    pub fn lease(&self, token: &LeaseToken) -> Option<&Arc<Lease>> {
+        self.out.get(token).map(|out| &out.lease)
     }
 
     /// A sign of life renews the idle time, never the deadline.
@@ -227,7 +302,7 @@ impl DispatchQueue {
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
         }
-        out.deadline = None;
+        (out.deadline, out.when_taken_ms) = (None, None);
         Some(out.lease.clone())
     }
 
@@ -246,5 +321,10 @@ impl DispatchQueue {
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.out.len()
+    }
+
+    /// Those of them that are on other machines.
+    pub fn out_elsewhere(&self) -> usize {
+        self.out.values().filter(|out| out.is_elsewhere).count()
     }
 }

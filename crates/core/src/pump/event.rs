@@ -50,6 +50,8 @@ pub enum EventKind {
     Stopping {
         /// How: `drain`.
         mode: &'static str,
+        /// How many deliveries workers on other machines may have.
+        out: usize,
     },
     /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
     /// thread that the message names.
@@ -258,12 +260,14 @@ pub struct LostAttempt {
     pub with_pump: bool,
     /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
+    /// What follows once this is on disk.
+    pub then: Option<Effect>,
 }
 
 impl LostAttempt {
     /// That attempt, without the request of its call.
     pub fn of(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
-        LostAttempt { id: id.clone(), code, words, with_pump, request: None }
+        LostAttempt { id: id.clone(), code, words, with_pump, request: None, then: None }
     }
 }
 
@@ -289,6 +293,13 @@ pub enum Effect {
         call: CallPath,
         /// The reason.
         why: CallBack,
+    },
+    /// What is left of a delivery that its carrier reported gone may be removed.
+    LetGo {
+        /// The listener.
+        listener: Name,
+        /// The delivery.
+        token: LeaseToken,
     },
     /// A request to a person expires.
     Expires {

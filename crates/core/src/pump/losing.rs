@@ -11,6 +11,9 @@ use crate::types::limits;
 
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
 pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
+    if let Some(effect) = &lost.then {
+        d.effect(effect.clone());
+    }
     let Some(call) = d.due_call(&lost.id) else { return };
     let listener = d.listener(call.config, &call.listener);
     let begun = begun(call);
@@ -22,9 +25,11 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     // of the other.
     let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
     let allowed = listener.map_or(1, |l| l.retry.attempts);
+    let is_elsewhere = listener.is_some_and(|l| l.reach.is_over_broker());
     let is_left = if lost.with_pump {
-        // An attempt without a record may never have gone out: it waited like all others.
-        call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
+        // An attempt without a record may never have gone out: it waited like all others. Nor is it known of one on
+        // another machine.
+        is_elsewhere || call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
     } else {
         call.own_attempt() < allowed
     };

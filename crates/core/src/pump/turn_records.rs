@@ -56,7 +56,11 @@ pub(super) fn inbox(call: &Call) -> Vec<u64> {
 
 /// What the due turn of a call shows. `found` gives the records that `shown` named. Returns `None` if a record is
 /// missing; then the thread is damaged.
-pub fn of(call: &Call, deadline: Millis, found: impl Fn(u64) -> Option<Arc<Record>>) -> Option<RecordedTurn> {
+pub fn of(
+    call: &Call,
+    deadline: Option<Millis>,
+    found: impl Fn(u64) -> Option<Arc<Record>>,
+) -> Option<RecordedTurn> {
     let shows = if call.settled == 0 {
         ShownRecords::Request(found(call.request)?)
     } else {

@@ -108,8 +108,11 @@ pub struct RecoveredLog {
     pub state: PumpState,
     /// Records after the last checkpoint. They are folded at every start until the next checkpoint.
     pub since_checkpoint: usize,
-    /// Whether the log ends with the statement that nothing was out, so that nothing can have been lost.
+    /// Whether the log ends with the statement that nothing was out on the pump's own machine, so that nothing there
+    /// can have been lost.
     pub was_drained: bool,
+    /// Whether workers on other machines may have deliveries.
+    pub is_out_elsewhere: bool,
     /// The deliveries whose reply is on record, as far back as the search goes.
     pub replied: Vec<RepliedDelivery>,
 }
@@ -126,17 +129,18 @@ pub fn checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
 /// Continues from what the log holds.
 pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
     let (opening, threads) = with_sys(reader, steps)?;
-    let was_drained = match threads.get(&ThreadId::sys()) {
-        Some(sys) => was_drained(reader, sys, opening.last)?,
-        None => false,
+    let out = match threads.get(&ThreadId::sys()) {
+        Some(sys) => drained_but(reader, sys, opening.last)?,
+        None => None,
     };
+    let (was_drained, is_out_elsewhere) = (out.is_some(), out != Some(0));
     let state = PumpState { threads, ..PumpState::default() };
     let replied = replies::on_record(reader, opening.last)?;
     let since_checkpoint = match opening.by_thread {
         true => limits::RECORDS_TO_FOLD,
         false => opening.records.len(),
     };
-    Ok(RecoveredLog { state, since_checkpoint, was_drained, replied })
+    Ok(RecoveredLog { state, since_checkpoint, was_drained, is_out_elsewhere, replied })
 }
 
 /// The threads of a log that is only looked at: every thread that is at work, and the `sys` thread. Others may be
@@ -240,14 +244,15 @@ fn one_by_one(
     Ok(threads)
 }
 
-/// Whether the very last record is the core's own statement that nothing was out. A pump records its start before it
-/// sends anything, so the statement holds as long as no record follows it.
-fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<bool, LogFault> {
+/// How many deliveries were out on other machines, if the very last record is the core's own statement that no others
+/// were out. A pump records its start before it sends anything, so the statement holds as long as no record follows it.
+fn drained_but(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<Option<u64>, LogFault> {
     let newest = reader.of_thread(&sys.id, sys.seq, 1)?.pop();
-    Ok(newest.is_some_and(|(position, record)| {
-        let is_cores = position == last && record.header.from == Name::core();
-        is_cores && *record.body == *core_payload::shutdown(core_payload::DRAINED)
-    }))
+    let Some((position, record)) = newest.filter(|(_, record)| record.header.from == Name::core()) else {
+        return Ok(None);
+    };
+    let said = core_payload::read_shutdown(&record.body).filter(|(mode, _)| mode == core_payload::DRAINED);
+    Ok(said.filter(|_| position == last).map(|(_, out)| out))
 }
 
 /// The calls whose due turn may go out, in the order in which they became ready.

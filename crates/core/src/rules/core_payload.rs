@@ -171,12 +171,19 @@ pub fn forked(call: &CallPath, turn: u32) -> Body {
 
 /// Stop mode of an organism that may leave deliveries out.
 pub const DRAIN: &str = "drain";
-/// Stop mode of an organism with no deliveries out, not even from an earlier run.
+/// Stop mode of an organism with no deliveries out on its own machine, not even from an earlier run.
 pub const DRAINED: &str = "drained";
 
-/// `<shutdown>`: the organism stops.
-pub fn shutdown(mode: &str) -> Body {
-    written("shutdown", |shutdown| shutdown.attr("mode", mode).empty())
+/// `<shutdown>`: the organism stops, and workers on other machines may have so many deliveries.
+pub fn shutdown(mode: &str, out: usize) -> Body {
+    let out = (out > 0).then(|| out.to_string());
+    written("shutdown", |shutdown| shutdown.attr("mode", mode).attr_if("out", out.as_deref()).empty())
+}
+
+/// The mode of a `<shutdown>`, and how many deliveries workers on other machines may have had.
+pub fn read_shutdown(body: &[u8]) -> Option<(String, u64)> {
+    let [mode, out] = attributes(body, "shutdown", ["mode", "out"])?;
+    Some((mode?, out.map_or(Some(0), |out| out.parse().ok())?))
 }
 
 /// `<listener-joined>`: a listener is ready, with the level of its program's sandbox and the files of its program.

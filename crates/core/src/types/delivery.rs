@@ -41,8 +41,8 @@ pub enum DeliveredTurn {
 pub struct RecordedTurn {
     /// Who waits for the outcome of the call.
     pub caller: Name,
-    /// When the attempt ends.
-    pub deadline: Millis,
+    /// When the attempt ends. `None` if that depends on when a worker takes it.
+    pub deadline: Option<Millis>,
     /// How many journal entries earlier attempts of this turn left, if any.
     pub journal: Option<u32>,
     /// The record of the request.
@@ -111,7 +111,7 @@ impl RecordedTurn {
             attempt: id.attempt,
             delivery: lease.token.0.to_string(),
             key: work_key(&id.thread, &id.call, id.turn),
-            deadline: Some(self.deadline.to_string()),
+            deadline: self.deadline.map(|deadline| deadline.to_string()),
             journal: self.journal,
             request: Some(self.request),
             ..Stamp::default()

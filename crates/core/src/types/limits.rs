@@ -63,6 +63,8 @@ pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 /// Deliveries of one turn that may be lost because the pump died, before the turn becomes a dead letter. The limit is
 /// higher only for a listener that allows more attempts.
 pub const LOST_WITH_PUMP: u32 = 5;
+/// How long after its hand-over the broker certainly knows whether it had a delivery. It remembers for ten minutes.
+pub const BROKER_REMEMBERS_MS: u64 = 9 * 60_000;
 /// Bytes of a refused message from outside that are stored with its hash.
 pub const EXCERPT_BYTES: usize = 1024;
 /// Bytes of a program's last output that are stored with its failure.

@@ -371,6 +371,11 @@ pub trait Carrier: Send + Sync {
     /// Answers a journal entry or a question of the listener, which waits for it. The delivery may already be over.
     /// The answer for a program that has ended is dropped.
     fn answer(&self, listener: &Name, answer: PumpAnswer);
+    /// A worker on another machine may have this delivery from an earlier life of the pump. All of them are named
+    /// before the carriers begin. Carriers without such workers need not know.
+    fn expect(&self, _: &Lease) {}
+    /// The end of a delivery that was reported gone is on disk, so what is left of it may be removed.
+    fn let_go(&self, _: &Name, _: &LeaseToken) {}
 }
 
 /// A listener's message as it arrived.
@@ -440,6 +445,26 @@ pub enum CarrierReport {
         token: LeaseToken,
         /// The details.
         words: String,
+    },
+    /// The carrier of a listener on other machines has looked for the deliveries that it expected.
+    Adopted {
+        /// The listener.
+        listener: Name,
+        /// Those that are still with the broker or with a worker.
+        found: Vec<LeaseToken>,
+        /// Why the others must be taken for lost, if they must.
+        lost: Option<String>,
+    },
+    /// A worker on another machine has taken a delivery.
+    Taken {
+        /// The delivery.
+        token: LeaseToken,
+        /// How long ago the broker stored it.
+        age_ms: u64,
+        /// The time of the broker.
+        now: Millis,
+        /// Whether it lay there for a while before a worker took it.
+        has_waited: bool,
     },
     /// A listener became ready, also after a crash.
     Joined {

@@ -9,6 +9,7 @@ use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, told};
 
+use super::outbox::Outbox;
 use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
 use crate::edges::nats::{Broker, PATIENCE};
 use crate::edges::tasks::{self, TaskKind};
@@ -82,11 +83,22 @@ impl Aside {
         self.apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
     }
 
-    /// Sends a receipt as soon as the result of a document is on disk.
-    pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: ReceiptFuture) {
+    /// Sends a receipt as soon as the result of a document is on disk. Only then is a reply's delivery answered.
+    pub(super) fn receipt(
+        &self,
+        reply: Option<Subject>,
+        delivery: String,
+        decided: ReceiptFuture,
+        answered: Option<Arc<Outbox>>,
+    ) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.apart(async move {
-            match receipt(delivery, decided.await) {
+            let receipt = receipt(delivery.clone(), decided.await);
+            if let (Some(outbox), Ok(Some(_))) = (answered, &receipt) {
+                outbox.is_answered(&delivery);
+            }
+            let Some(reply) = reply else { return Ok(()) };
+            match receipt {
                 Ok(Some(document)) => in_time("a receipt", client.publish(reply, document.into())).await,
                 Ok(None) => Ok(()),
                 Err(words) => {

@@ -7,10 +7,14 @@
 //! result is on disk. No document of the listener waits for an answer of the broker.
 
 mod aside;
+mod consumer;
 mod fence;
+mod look;
 mod outbox;
+mod places;
 mod words;
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +33,7 @@ use crate::edges::nats::{Broker, ConnectionState};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use aside::Aside;
 use outbox::{Look, Outbox, Sent};
+use places::TakenDelivery;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
@@ -62,46 +67,50 @@ pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> Runni
 /// broker is asked again.
 async fn serve_listener(post: Post, broker: Arc<Broker>, silence: Duration) {
     let mut is_down = false;
-    let words = loop {
+    loop {
         let opened = tokio::select! {
             opened = Line::open(&post, &broker, silence) => opened,
-            () = post.stopped() => break STOPPED.to_owned(),
+            () = post.stopped() => break,
         };
-        let (was_open, words) = match opened {
+        let words = match opened {
             Ok(line) => {
+                post.adopted(line.outbox.found(), None).await;
                 post.joined().await;
                 is_down = false;
-                match line.serve(&post).await {
-                    Some(words) => (true, words),
-                    None => break STOPPED.to_owned(),
+                let Some(words) = line.serve(&post).await else { break };
+                for (token, recall) in post.mailbox.settle_all() {
+                    post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
                 }
+                words
             }
-            Err(words) => (false, words),
+            Err(words) => words,
         };
         if !is_down {
             post.left(&words).await;
             is_down = true;
         }
-        let lost = post.mailbox.settle_all();
-        for (token, recall) in lost {
-            post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
-        }
-        // Waiting deliveries may go out after the first try to make everything again.
-        if !was_open {
-            post.refuse_waiting(&words).await;
-        }
+        // The broker has none of what still waits.
+        post.put_off_waiting(&words).await;
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
-            () = post.stopped() => break words,
+            () = post.stopped() => break,
         }
-    };
-    post.close(Code::ListenerLost, &words).await;
+    }
+    // What workers have stays with them: the next life of the pump hears their replies.
+    post.close(Code::ListenerLost, STOPPED).await;
 }
 
 /// Reports a delivery as gone, unless it was settled before.
 async fn gone(token: LeaseToken, code: Code, words: String, post: &Post) {
     if post.mailbox.settle(&token.0) {
         post.gone(token, code, words).await;
+    }
+}
+
+/// Reports that a delivery certainly reached no one, unless it was settled before.
+async fn not_now(token: LeaseToken, words: String, post: &Post) {
+    if post.mailbox.settle(&token.0) {
+        post.not_now(token, words).await;
     }
 }
 
@@ -144,6 +153,8 @@ struct Line {
     looking: Beside<Result<Look, String>>,
     /// Whether it was reported that the broker cannot be reached.
     is_cut: bool,
+    /// The hosts that wait until it is on disk that a delivery will not be answered.
+    gave_up: HashMap<Arc<str>, async_nats::Subject>,
 }
 
 impl Line {
@@ -163,8 +174,21 @@ impl Line {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (aside, asking) = (Aside::of(broker, listener), Asking::default());
-        let (sending, looking, is_cut) = (FuturesUnordered::new(), None, false);
-        Ok(Line { outbox, aside, said, live, silent, asking, silence, link, look, sending, looking, is_cut })
+        Ok(Line {
+            outbox,
+            aside,
+            said,
+            live,
+            silent,
+            asking,
+            silence,
+            link,
+            look,
+            sending: FuturesUnordered::new(),
+            looking: None,
+            is_cut: false,
+            gave_up: HashMap::new(),
+        })
     }
 
     /// Serves until the carrier is stopped, or until the returned reason says why it cannot continue.
@@ -216,6 +240,13 @@ impl Line {
 
     /// Takes everything off the mailbox that can be taken now. Deliveries are sent at once, in their order.
     async fn take_waiting(&mut self, post: &Post) {
+        while let Some(token) = post.mailbox.next_ended() {
+            self.outbox.over(&token.0);
+            if let Some(reply) = self.gave_up.remove(&token.0) {
+                let heard = told::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
+                self.aside.say(reply, heard.document());
+            }
+        }
         while let Some(item) = post.mailbox.next_aside() {
             self.run(item, post).await;
         }
@@ -240,11 +271,10 @@ impl Line {
             Side::Cancel(token) => {
                 let why = post.mailbox.recall_of(&token).await;
                 self.aside.cancel(&token);
-                if post.mailbox.settle(&token.0) {
-                    let words = "called back; later replies of its worker are ignored";
-                    post.gone(token.clone(), called_back(why), words.to_owned()).await;
-                }
+                // The order to call it back is on disk.
                 self.outbox.over(&token.0);
+                let words = "called back; later replies of its worker are ignored";
+                gone(token, called_back(why), words.to_owned(), post).await;
             }
         }
     }
@@ -256,19 +286,17 @@ impl Line {
                 post.brought();
                 self.reached(post).await;
             }
+            // Its worker may have had it for long.
+            Sent::Found => self.look_now(),
             Sent::Refused(code, words) => gone(token, code, words, post).await,
             // A worker may have had it.
             Sent::Doubtful(words) => gone(token, Code::ListenerLost, words, post).await,
             Sent::Homeless(words) => {
-                gone(token, Code::ListenerDown, words.clone(), post).await;
+                not_now(token, words.clone(), post).await;
                 return Some(words);
             }
             Sent::Unreached(words) => {
-                gone(token, Code::ListenerDown, words.clone(), post).await;
-                self.cut(&words, post).await;
-            }
-            Sent::DoubtfulAndCut(words) => {
-                gone(token, Code::ListenerLost, words.clone(), post).await;
+                not_now(token, words.clone(), post).await;
                 self.cut(&words, post).await;
             }
         }
@@ -278,7 +306,7 @@ impl Line {
     /// The broker cannot be reached.
     async fn cut(&mut self, words: &str, post: &Post) {
         // Each of them would wait as long for the same answer.
-        post.refuse_waiting(words).await;
+        post.put_off_waiting(words).await;
         if !std::mem::replace(&mut self.is_cut, true) {
             post.left(words).await;
         }
@@ -295,7 +323,7 @@ impl Line {
     /// before anything is sent to the broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
         if let Some(gone) = words::gone(&message) {
-            return self.gave_up(gone, message.reply, post).await;
+            return self.gives_up(gone, message.reply, post).await;
         }
         let speech = ArrivedDocument::Bytes(message.payload.to_vec());
         let kind = document_kind(&message.payload);
@@ -304,6 +332,7 @@ impl Line {
                 let _was_out = post.mailbox.settle(delivery);
             }
             DocumentKind::Waits { delivery, id } => {
+                self.outbox.is_alive(delivery);
                 if let Some(reply) = message.reply {
                     self.asking.put(delivery.clone(), *id, reply);
                 }
@@ -312,40 +341,34 @@ impl Line {
             DocumentKind::Progress { .. } | DocumentKind::Notice { .. } | DocumentKind::Other => {}
         }
         let decided = post.said_with_receipt(speech).await;
-        if let Some(reply) = message.reply {
-            let delivery = kind.delivery().unwrap_or_default().to_owned();
-            self.aside.receipt(reply, delivery, decided);
-        }
-        if let DocumentKind::Reply { delivery } = kind {
-            self.outbox.is_answered(&delivery);
-        }
+        let delivery = kind.delivery().unwrap_or_default().to_owned();
+        let is_reply = matches!(kind, DocumentKind::Reply { .. });
+        let outbox = is_reply.then(|| self.outbox.clone());
+        self.aside.receipt(message.reply, delivery, decided, outbox);
     }
 
-    /// The host of the listener says that a delivery will not be answered. The host learns only that this was heard:
-    /// if the pump dies before it is on disk, the next start counts the delivery as lost.
-    async fn gave_up(&mut self, gone: Gone, reply: Option<async_nats::Subject>, post: &Post) {
-        let Gone { token, code, words } = gone;
-        if post.mailbox.settle(&token.0) {
-            post.gone(token.clone(), code, words).await;
-        }
+    /// The host of the listener says that a delivery will not be answered. The host learns that this was heard when it
+    /// is on disk.
+    async fn gives_up(&mut self, gave: Gone, reply: Option<async_nats::Subject>, post: &Post) {
+        let Gone { token, code, words } = gave;
         if let Some(reply) = reply {
-            let heard = told::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
-            self.aside.say(reply, heard.document());
+            self.gave_up.insert(token.0.clone(), reply);
         }
-        self.outbox.over(&token.0);
+        gone(token, code, words, post).await;
     }
 
     /// A document on the progress subject, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
         let speech = ArrivedDocument::Bytes(message.payload.to_vec());
         let kind = document_kind(&message.payload);
-        if matches!(kind, DocumentKind::Progress { .. }) {
+        if let DocumentKind::Progress { delivery } = &kind {
+            self.outbox.is_alive(delivery);
             return post.said(speech).await;
         }
         let decided = post.misplaced(speech, message.reply.is_some()).await;
         if let (Some(reply), Some(decided)) = (message.reply, decided) {
             let delivery = kind.delivery().unwrap_or_default().to_owned();
-            self.aside.receipt(reply, delivery, decided);
+            self.aside.receipt(Some(reply), delivery, decided, None);
         }
     }
 
@@ -353,10 +376,12 @@ impl Line {
     /// further.
     async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
         match looked {
-            Ok(Look::There(lying)) => {
+            Ok(Look::There(lying, taken)) => {
                 self.reached(post).await;
+                for TakenDelivery { token, age_ms, now, has_waited } in taken {
+                    post.taken(token, age_ms, now, has_waited).await;
+                }
                 for token in lying {
-                    self.outbox.over(&token);
                     gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
                 }
                 None

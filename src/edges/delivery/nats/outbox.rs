@@ -10,32 +10,23 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::Error;
-use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
-use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
-use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use serde::Deserialize;
-use systole_kit::envelope::read_delivered;
 use tokio::time::Instant;
 
 use super::aside::{Aside, in_time};
+use super::consumer::{Consumer, ConsumerState, Progress};
 use super::fence;
-use crate::edges::clock::random_bytes;
+use super::look;
+use super::places::{Place, Places, TakenDelivery};
 use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::delivery::post::damaged;
-use crate::edges::nats::{Broker, PATIENCE, token as part};
+use crate::edges::nats::{Broker, PATIENCE};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::Name;
+use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{Delivery, LeaseToken};
 
-/// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
-const LONGEST_PULL: Duration = Duration::from_secs(300);
-/// How many pulls may wait beyond those that can get a delivery: pulls of standby workers. Each costs the broker some
-/// work while it waits, and its client may ask for very frequent signs of life.
-const WAITING: usize = 16;
-/// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
-const MARK: &str = "systole.mark";
-/// The key under which it notes its term.
-const TERM: &str = "systole.term";
 /// The header for the subject of the expected fence.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -44,23 +35,22 @@ const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 pub(super) enum Sent {
     /// It is in the stream, or a worker already has it.
     Stored,
+    /// The same, since an earlier life of the pump.
+    Found,
     /// The broker will never have it, for this reason.
     Refused(Code, String),
     /// The broker will never have it, because it cannot be reached.
     Unreached(String),
     /// There is no stream for it.
     Homeless(String),
-    /// It is unknown whether a worker had it. It is no longer in the stream.
+    /// It is unknown whether a worker had it. It is no longer in the stream, or it is another one.
     Doubtful(String),
-    /// The same, and the broker cannot be reached: the delivery is removed from the stream once the broker can be
-    /// reached.
-    DoubtfulAndCut(String),
 }
 
 /// The result of a look at stream and consumer.
 pub(super) enum Look {
-    /// Both are there, and no worker has these deliveries any more.
-    There(Vec<Arc<str>>),
+    /// Both are there. No worker has the first deliveries any more; the others were taken.
+    There(Vec<Arc<str>>, Vec<TakenDelivery>),
     /// The broker did not answer.
     Unanswered,
 }
@@ -75,7 +65,11 @@ enum NoFence {
 
 /// The result of one try.
 enum Tried {
-    At(u64),
+    At {
+        place: u64,
+        /// Whether the broker had it before.
+        is_again: bool,
+    },
     /// There is another fence, or there was no connection: the broker did not take it.
     Again,
     Refused(String),
@@ -89,14 +83,9 @@ pub(super) struct Outbox {
     mailbox: Arc<Mailbox>,
     aside: Aside,
     stream: Stream<()>,
-    /// The id in the metadata of the consumer that this outbox made. A consumer that was deleted or made by someone
-    /// else does not have it; a restart of the broker keeps it.
-    mark: String,
-    /// The settings of that consumer, and what the broker said when it was made.
-    config: pull::Config,
-    made: Info,
-    /// The places in the stream of the deliveries that are out.
-    places: Mutex<HashMap<Arc<str>, u64>>,
+    consumer: Consumer,
+    /// Where the deliveries are that are out.
+    places: Mutex<Places>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
     /// The deliveries on their way to the broker, and whether each is answered already.
@@ -107,6 +96,8 @@ pub(super) struct Outbox {
     renewing: tokio::sync::Mutex<()>,
     /// How often the stream had lost deliveries when this was made.
     losses: u64,
+    /// How long a worker may give no sign of life.
+    silence: Duration,
 }
 
 #[derive(Deserialize)]
@@ -115,8 +106,8 @@ struct Advisory {
 }
 
 impl Outbox {
-    /// Makes the listener's consumer, and deletes old deliveries, because all of them are handed over again.
-    /// Deliveries of an earlier life that are still on their way are refused from now on.
+    /// Makes the listener's consumer, finds the deliveries that are still out, and deletes all others. Those of an
+    /// earlier life that are still on their way are refused from now on.
     pub(super) async fn open(
         broker: &Arc<Broker>,
         listener: &Name,
@@ -129,38 +120,18 @@ impl Outbox {
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
         let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
-        let deliveries = subjects.delivery(listener);
         // If another pump has taken over before this reaches the broker, what is behind the fence belongs to that
         // pump.
-        let old = stream.purge().sequence(fence).filter(deliveries.clone()).into_future();
-        in_time("old deliveries", old).await?;
-        let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
-        let mark = format!("{:032x}", u128::from_be_bytes(drawn));
-        let config = pull::Config {
-            durable_name: Some(part(listener)),
-            metadata: HashMap::from([
-                (MARK.to_owned(), mark.clone()),
-                (TERM.to_owned(), fence::said(broker.term())),
-            ]),
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: silence,
-            // The pump counts and decides the attempts.
-            max_deliver: 1,
-            filter_subject: deliveries,
-            max_ack_pending: i64::try_from(mailbox.room()).unwrap_or(i64::MAX),
-            max_expires: LONGEST_PULL,
-            max_waiting: i64::try_from(mailbox.room().saturating_add(WAITING)).unwrap_or(i64::MAX),
-            ..pull::Config::default()
-        };
-        let made = in_time("the consumer", made(&stream, config.clone())).await?;
-        Ok(Outbox {
+        let found = look::through(broker, listener, (&stream, fence), mailbox).await;
+        let found = found.map_err(|words| format!("old deliveries: {words}"))?;
+        let room = (mailbox.room(), silence);
+        let consumer = in_time("the consumer", Consumer::make(broker, listener, &stream, room)).await?;
+        let outbox = Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
             mailbox: mailbox.clone(),
             aside: Aside::of(broker, listener),
-            mark,
-            config,
-            made,
+            consumer,
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
@@ -168,10 +139,19 @@ impl Outbox {
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
             losses,
-        })
+            silence,
+        };
+        found.iter().for_each(|(token, place)| outbox.note_place(token, *place));
+        mailbox.found(&outbox.places().found());
+        Ok(outbox)
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
+    /// The deliveries of an earlier life that are still in the stream.
+    pub(super) fn found(&self) -> Vec<LeaseToken> {
+        self.places().found().into_keys().map(LeaseToken).collect()
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
         // Every change of it is complete before anything can panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -203,6 +183,10 @@ impl Outbox {
             Err(fault) => return Sent::Refused(Code::DamagedThread, damaged(&fault)),
         };
         let token = &delivery.lease.token;
+        if let Some(is_same) = self.places().take_up(&token.0, &Digest::of(&document)) {
+            let words = "the broker has another delivery under its name: the log or its secret went back";
+            return if is_same { Sent::Found } else { Sent::Doubtful(words.to_owned()) };
+        }
         self.on_the_way().insert(token.0.clone(), false);
         let sent = self.send_in_rounds(token, document).await;
         self.on_the_way().remove(&token.0);
@@ -227,12 +211,13 @@ impl Outbox {
             };
             // Whatever the broker stores from now on gets a higher place.
             let after = self.broker.confirmed().highest();
-            match self.publish(document.clone(), fence).await {
-                Tried::At(place) => {
+            match self.publish(token, document.clone(), fence).await {
+                Tried::At { place, is_again: false } => {
                     self.broker.confirmed().note(place);
-                    self.note_place(&token.0, place);
+                    self.note_place(&token.0, Place::stored_now(place));
                     return Sent::Stored;
                 }
+                Tried::At { place, is_again: true } => return self.had(token, place).await,
                 Tried::Again => self.drop_fence(fence),
                 Tried::Refused(words) => return Sent::Refused(Code::ListenerDown, words),
                 Tried::Homeless => return Sent::Homeless(self.no_stream()),
@@ -248,14 +233,28 @@ impl Outbox {
         last
     }
 
-    /// Finds out what happened to a delivery. `None` if the broker never had it.
+    /// The broker had the delivery before. If it is no longer in the stream, a worker has it that acknowledged too
+    /// early, and is waited for.
+    async fn had(&self, token: &LeaseToken, place: u64) -> Sent {
+        match in_time("a place in the stream", self.is_there(place)).await {
+            Ok(true) => self.note_place(&token.0, Place::stored_now(place)),
+            Ok(false) => self.places().is_silent(&token.0),
+            Err(words) => return Sent::Doubtful(words),
+        }
+        Sent::Stored
+    }
+
+    /// Finds out what happened to a delivery, as soon as the broker can be reached. `None` if the broker never had it.
     async fn find(&self, token: &LeaseToken, after: u64, words: String) -> Option<Sent> {
-        let fence = match self.fenced().await {
-            Ok(fence) => fence,
-            Err(NoFence::Cut(more)) => return Some(Sent::DoubtfulAndCut(format!("{words}; {more}"))),
-            Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
+        let fence = loop {
+            match self.fenced().await {
+                Ok(fence) => break fence,
+                Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
+                Err(NoFence::Cut(_)) if !self.mailbox.is_out(&token.0) => return Some(Sent::Stored),
+                Err(NoFence::Cut(_)) => tokio::time::sleep(AGAIN).await,
+            }
         };
-        if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) {
+        if self.places().has(&token.0) || !self.mailbox.is_out(&token.0) {
             return Some(Sent::Stored);
         }
         match self.is_anything_gone(after, fence).await {
@@ -335,7 +334,12 @@ impl Outbox {
         let renewed = async {
             let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
             self.broker.confirmed().note(fence);
-            self.look_through(fence).await.map(|()| fence)
+            for (token, place) in
+                look::through(&self.broker, &self.listener, (&self.stream, fence), &self.mailbox).await?
+            {
+                self.note_place(&token, place);
+            }
+            Ok::<_, String>(fence)
         };
         let fence = in_time("a new fence before deliveries", renewed).await.map_err(NoFence::Cut)?;
         *self.fence() = Some(fence);
@@ -352,7 +356,7 @@ impl Outbox {
     }
 
     /// One try to get a delivery stored behind that fence.
-    async fn publish(&self, document: Vec<u8>, fence: u64) -> Tried {
+    async fn publish(&self, token: &LeaseToken, document: Vec<u8>, fence: u64) -> Tried {
         let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
         let mut link = self.broker.link();
         let before = *link.borrow_and_update();
@@ -364,6 +368,7 @@ impl Outbox {
         headers.insert("Systole-Reply", subjects.said(&self.listener, "0").as_str());
         headers.insert(fence::EXPECTED, fence.to_string());
         headers.insert(FENCE_SUBJECT, subjects.fence(&self.listener).as_str());
+        headers.insert(async_nats::header::NATS_MESSAGE_ID, &*token.0);
         let stored = async {
             let subject = subjects.delivery(&self.listener);
             jetstream.publish_with_headers(subject, headers, document.into()).await?.await
@@ -371,7 +376,7 @@ impl Outbox {
         tokio::select! {
             biased;
             told = tokio::time::timeout(PATIENCE, stored) => match told {
-                Ok(Ok(place)) => Tried::At(place.sequence),
+                Ok(Ok(ack)) => Tried::At { place: ack.sequence, is_again: ack.duplicate },
                 Ok(Err(error)) => refused(&error),
                 Err(_) => Tried::Unknown(UNANSWERED.to_owned()),
             },
@@ -380,41 +385,10 @@ impl Outbox {
         }
     }
 
-    /// Looks through all messages for this listener before a fence. Deliveries that are out get their place; all
-    /// others are deleted.
-    async fn look_through(&self, fence: u64) -> Result<(), String> {
-        let deliveries = self.broker.subjects().delivery(&self.listener);
-        let mut from = 1;
-        loop {
-            let next = self.stream.raw_message_builder().sequence(from).next_by_subject(&deliveries);
-            let message = match next.send().await {
-                Ok(message) => message,
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(()),
-                Err(error) => return Err(error.to_string()),
-            };
-            let place = message.sequence;
-            if place > fence {
-                return Ok(());
-            }
-            from = place + 1;
-            let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
-            match token.filter(|token| self.mailbox.is_out(token)) {
-                Some(token) => self.note_place(&token.into(), place),
-                // The worker that has it may have acknowledged it.
-                None => match self.stream.delete_message(place).await {
-                    Err(error) if error.kind() == DeleteMessageErrorKind::TimedOut => {
-                        return Err(error.to_string());
-                    }
-                    _ => {}
-                },
-            }
-        }
-    }
-
     /// Notes the place of a delivery. If the delivery was answered or called back before its place was known, it is
     /// over.
-    fn note_place(&self, token: &Arc<str>, place: u64) {
-        self.places().insert(token.clone(), place);
+    fn note_place(&self, token: &Arc<str>, place: Place) {
+        self.places().put(token, place);
         if self.mailbox.is_out(token) {
             return;
         }
@@ -441,30 +415,31 @@ impl Outbox {
     }
 
     /// Removes the deliveries that were answered long enough ago and that no worker has acknowledged.
-    fn remove_unacknowledged(&self, found: &Info) {
+    fn remove_unacknowledged(&self, acknowledged: u64) {
         let old: Vec<u64> = {
             let mut answered = self.answered();
             let count = answered.partition_point(|(_, at)| at.elapsed() >= ACKNOWLEDGES);
             answered.drain(..count).map(|(place, _)| place).collect()
         };
         // All up to that place are acknowledged. Of the others it is not known.
-        for place in old.into_iter().filter(|place| *place > found.ack_floor.stream_sequence) {
+        for place in old.into_iter().filter(|place| *place > acknowledged) {
             self.aside.delete(&self.stream, place);
         }
     }
 
-    /// The delivery whose worker gave no sign of life, from the broker's advisory. It is removed, even if it is
-    /// unknown here.
+    /// The delivery whose worker gave no sign of life, from the broker's advisory. If it is unknown here, it is removed.
     pub(super) fn silent(&self, advisory: &[u8]) -> Option<Arc<str>> {
         let Advisory { stream_seq } = serde_json::from_slice(advisory).ok()?;
-        let mut places = self.places();
-        let token = places.iter().find(|(_, place)| **place == stream_seq).map(|(token, _)| token.clone());
-        if let Some(token) = &token {
-            places.remove(token);
+        let token = self.places().token_at(stream_seq);
+        if token.is_none() {
+            self.aside.delete(&self.stream, stream_seq);
         }
-        drop(places);
-        self.aside.delete(&self.stream, stream_seq);
         token
+    }
+
+    /// A sign of life of the worker that has a delivery.
+    pub(super) fn is_alive(&self, token: &str) {
+        self.places().is_alive(token);
     }
 
     /// Whether any delivery is in the stream or with a worker.
@@ -474,50 +449,44 @@ impl Outbox {
 
     /// Whether the stream and the consumer are still those that were made; an error says which is not.
     pub(super) async fn look(&self) -> Result<Look, String> {
-        let (name, out) = (part(&self.listener), self.places().clone());
-        match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
-            Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
+        let before = Instant::now();
+        let Ok(state) = tokio::time::timeout(PATIENCE, self.consumer.look(&self.broker)).await else {
+            return Ok(Look::Unanswered);
+        };
+        match state {
+            ConsumerState::Ours(Progress { handed_out: last, acknowledged, is_idle, now }) => {
                 match self.has_lost_nothing().await {
-                    Ok(()) => self.remove_unacknowledged(&info),
+                    Ok(()) => self.remove_unacknowledged(acknowledged),
                     Err(NoFence::Lost) => return Err(LOST.to_owned()),
                     Err(NoFence::Cut(_)) => return Ok(Look::Unanswered),
                 }
-                let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
-                let out = handed_out(out, info.delivered.stream_sequence);
-                Ok(Look::There(if is_idle { self.left_in_stream(out).await } else { Vec::new() }))
+                let (out, taken, mut silent) = {
+                    let mut places = self.places();
+                    let taken = places.taken(last, now, before);
+                    (places.handed_out(last), taken, places.silent_for(self.silence))
+                };
+                if is_idle {
+                    silent.extend(self.left_in_stream(out).await);
+                }
+                Ok(Look::There(silent, taken))
             }
-            Ok(Ok(info)) if self.was_changed_late(&info) => Ok(self.takes_back().await),
-            Ok(Ok(_)) => Err(format!("the consumer {name} was made by another program")),
-            Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
-                Err(format!("the consumer {name} is gone"))
+            ConsumerState::ChangedLate => {
+                if let Err(words) = in_time("the consumer", self.consumer.take_back(&self.stream)).await {
+                    let listener = &self.listener;
+                    tracing::debug!(%listener, why = words, "a consumer did not get its settings back yet");
+                    return Ok(Look::Unanswered);
+                }
+                Ok(Look::There(Vec::new(), Vec::new()))
             }
-            Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::StreamNotFound => Err(self.no_stream()),
-            _ => Ok(Look::Unanswered),
-        }
-    }
-
-    /// Whether a pump that was ousted before has changed the consumer. The consumer was not made anew, so it still has
-    /// its deliveries.
-    fn was_changed_late(&self, found: &Info) -> bool {
-        let term = found.config.metadata.get(TERM);
-        found.created == self.made.created
-            && term.is_some_and(|term| fence::is_earlier(term, self.broker.term()))
-    }
-
-    /// Gives the consumer its settings back. If that fails, the next look tries again.
-    async fn takes_back(&self) -> Look {
-        match in_time("the consumer", self.stream.update_consumer(self.config.clone())).await {
-            Ok(_) => Look::There(Vec::new()),
-            Err(words) => {
-                tracing::debug!(listener = %self.listener, why = words, "a consumer did not get its settings back yet");
-                Look::Unanswered
-            }
+            ConsumerState::Lost(words) => Err(words),
+            ConsumerState::NoStream => Err(self.no_stream()),
+            ConsumerState::Unanswered => Ok(Look::Unanswered),
         }
     }
 
     /// The given deliveries that are still in the stream, although none waits for a worker or is with one. Their
     /// workers gave no sign of life, and the pump missed the broker's single advisory about that.
-    async fn left_in_stream(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
+    async fn left_in_stream(&self, out: Vec<(Arc<str>, u64)>) -> Vec<Arc<str>> {
         let mut lying = Vec::new();
         for (token, place) in out {
             // An acknowledged delivery is no longer there, and its reply may be on its way.
@@ -533,28 +502,10 @@ impl Outbox {
     }
 }
 
-/// Makes a consumer. A consumer made for another `in_flight`, or by an earlier version, may have to be deleted first:
-/// the broker does not change how many pulls may wait. Nothing is out at that moment.
-async fn made(stream: &Stream<()>, config: pull::Config) -> Result<Info, String> {
-    let name = config.durable_name.clone().unwrap_or_default();
-    if let Ok(made) = stream.create_consumer(config.clone()).await {
-        return Ok(made.cached_info().clone());
-    }
-    // If there is none to delete, the cause is another one, and the second try reports it.
-    let _was_there = stream.delete_consumer(&name).await;
-    let made = stream.create_consumer(config).await.map_err(|error| error.to_string())?;
-    Ok(made.cached_info().clone())
-}
-
-/// The deliveries that the consumer has handed out; no worker had the others. `last` is the last place that it handed
-/// out, and it hands out in order. Its number of pending messages does not say this: the broker confirms a message
-/// before it counts the message as pending.
-fn handed_out(out: HashMap<Arc<str>, u64>, last: u64) -> HashMap<Arc<str>, u64> {
-    out.into_iter().filter(|(_, place)| *place <= last).collect()
-}
-
 /// How long a worker has to acknowledge what it answered.
 const ACKNOWLEDGES: Duration = Duration::from_secs(1);
+/// The pause before the broker is asked again for a fence.
+const AGAIN: Duration = Duration::from_secs(1);
 const LOST: &str = "the broker has lost deliveries that it had confirmed";
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
@@ -572,18 +523,5 @@ fn refused(error: &PublishError) -> Tried {
         }
         (PublishErrorKind::TimedOut, _) => Tried::Unknown(UNANSWERED.to_owned()),
         _ => Tried::Unknown(words),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_delivery_that_was_never_handed_out_is_with_no_worker_and_not_lost() {
-        let out = HashMap::from([("with a worker".into(), 7), ("on its way".into(), 9)]);
-        assert_eq!(handed_out(out.clone(), 0), HashMap::new());
-        assert_eq!(handed_out(out.clone(), 8), HashMap::from([("with a worker".into(), 7)]));
-        assert_eq!(handed_out(out.clone(), 9), out);
     }
 }

@@ -253,6 +253,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         Effect::Ready(_)
         | Effect::Wait { .. }
         | Effect::CallBack { .. }
+        | Effect::LetGo { .. }
         | Effect::Expires { .. }
         | Effect::Answer { .. }
         | Effect::Recall(_)

@@ -3,8 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::adopting::may_be_out;
 use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
+use crate::pump::dispatch_queue::TimeRuns;
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::turn_records;
 use crate::pump::wake;
@@ -56,11 +58,8 @@ impl Engine {
             match effect {
                 Effect::Ready(work) => self.ready(work),
                 Effect::Wait { thread, timer, until } => self.wait_for(thread, timer, until),
-                Effect::CallBack { thread, call, why } => {
-                    if let Some(lease) = self.dispatch_queue.give_up(&thread, &call) {
-                        self.ports.carrier.call_back(&lease.token, why);
-                    }
-                }
+                Effect::CallBack { thread, call, why } => self.call_back(&thread, &call, why),
+                Effect::LetGo { listener, token } => self.ports.carrier.let_go(&listener, &token),
                 Effect::Expires { .. } => self.await_person(effect),
                 Effect::Recall(recall) => self.recall(recall),
                 Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
@@ -88,18 +87,14 @@ impl Engine {
         let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
             let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
+            if self.elsewhere.has(&thread, &path) {
+                continue;
+            }
             // The configuration that a call began with decides what happens to its attempts.
             let listener = self.state.book.listener(call.config, &call.listener);
-            let (recorded, longest_ms) =
-                listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
-            // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock
-            // that was set back.
-            let pause_ms = call.not_before.since(now);
-            let paused = pause_ms > 0 && pause_ms <= longest_ms;
-            // If attempts are recorded before they are sent, the record says whether one was sent.
-            let was_out = if recorded { call.attempts > 0 } else { !self.was_drained };
-            // A listener that wrote in its journal had the delivery.
-            if !paused && (was_out || !call.journal.own.is_empty()) {
+            let is_elsewhere = listener.is_some_and(|l| l.reach.is_over_broker());
+            let unrecorded = if is_elsewhere { self.is_out_elsewhere } else { !self.was_drained };
+            if may_be_out(call, listener, now, unrecorded) {
                 self.suspects.insert((thread.clone(), path.clone()));
             }
             let work = ReadyTurn {
@@ -165,7 +160,11 @@ impl Engine {
         }
         if !self.suspects.is_empty() && self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
-            return self.send_under_new_number(work);
+            let words = "the pump stopped while the delivery may have been out";
+            return self.send_under_new_number(work, words.to_owned());
+        }
+        if let Some(words) = self.lost_elsewhere(work) {
+            return self.send_under_new_number(work, words);
         }
         let Some(call) = self.state.due_call(&work.id) else {
             return self.dispatch_queue.unused(&work.listener);
@@ -179,7 +178,8 @@ impl Engine {
             self.reserved.insert((thread.clone(), call.clone()));
             return self.happened(EventKind::Sending { thread, call, turn });
         }
-        let deadline = self.now().plus(listener.timeout_ms);
+        let is_elsewhere = self.is_elsewhere(listener);
+        let deadline = (!is_elsewhere).then(|| self.now().plus(listener.timeout_ms));
         let lease = Arc::new(Lease {
             token: self.ports.tokens.token(&work.id),
             listener: work.listener.clone(),
@@ -193,11 +193,13 @@ impl Engine {
         match turn_records::of(call, deadline, found) {
             Some(turn) => {
                 // Over a broker, the carrier watches for signs of life.
-                let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
-                let timeout_ms = listener.timeout_ms;
+                let idle_ms = listener.idle_ms.filter(|_| !is_elsewhere);
+                let runs = if is_elsewhere { TimeRuns::WhenTaken } else { TimeRuns::Now };
+                let timeout = (listener.timeout_ms, runs);
+                self.elsewhere.is_handed(&work.id);
                 self.ports.leases.put(lease.clone());
                 let now = self.ticks();
-                self.dispatch_queue.sent(lease.clone(), now, timeout_ms, idle_ms);
+                self.dispatch_queue.sent(lease.clone(), now, timeout, idle_ms);
                 let turn = DeliveredTurn::Recorded(Arc::new(turn));
                 self.ports.carrier.hand(Delivery { lease, turn });
                 self.ports.steps.passed(PumpStep::Delivered);
@@ -215,10 +217,9 @@ impl Engine {
 
     /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
     /// its delivery goes out as soon as the record is on disk.
-    fn send_under_new_number(&mut self, work: &ReadyTurn) {
+    fn send_under_new_number(&mut self, work: &ReadyTurn, words: String) {
         let key = (work.id.thread.clone(), work.id.call.clone());
         self.reserved.insert(key.clone());
-        let words = "the pump stopped while the delivery may have been out".to_owned();
         self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));
         let next = AttemptId { attempt: work.id.attempt + 1, ..work.id.clone() };
         if self.state.due_call(&next).is_none() {

@@ -3,12 +3,12 @@
 use systole_wire::ask::PumpQuestion;
 
 use super::{Engine, LogAnswer, Lookup, WriteReport};
-use crate::pump::event::{BoundKey, ClientOrder, EventKind, LostAttempt, PumpNotice};
+use crate::pump::event::{BoundKey, ClientOrder, Effect, EventKind, LostAttempt, PumpNotice};
 use crate::pump::wheel::DueTimer;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, UnmatchedDocument};
-use crate::types::ids::{Name, ThreadId};
+use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
@@ -41,6 +41,26 @@ pub enum PumpInput {
     NotNow {
         /// The delivery.
         token: LeaseToken,
+    },
+    /// What the carrier of a listener on other machines found of the deliveries that it expected.
+    Adopted {
+        /// The listener.
+        listener: Name,
+        /// Those that are still with the broker or with a worker.
+        found: Vec<LeaseToken>,
+        /// Why the others must be taken for lost, if they must.
+        lost: Option<String>,
+    },
+    /// A worker on another machine has taken a delivery.
+    Taken {
+        /// The delivery.
+        token: LeaseToken,
+        /// How long ago the broker stored it.
+        age_ms: u64,
+        /// The time of the broker.
+        now: Millis,
+        /// Whether it lay there for a while before a worker took it.
+        has_waited: bool,
     },
     /// News from outside of any call. Counted refusals wait here while the pump asks the log for their thread.
     Noticed(PumpNotice),
@@ -87,6 +107,10 @@ impl Engine {
             PumpInput::Ordered(order) => self.order(order),
             PumpInput::Gone { token, code, words } => self.gone(&token, code, words),
             PumpInput::NotNow { token } => self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
+            PumpInput::Adopted { listener, found, lost } => self.adopted(&listener, found, lost),
+            PumpInput::Taken { token, age_ms, now, has_waited } => {
+                self.taken(&token, age_ms, (now, has_waited));
+            }
             PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);
@@ -99,7 +123,8 @@ impl Engine {
                     self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
-                self.happened(EventKind::Stopping { mode });
+                let out = self.dispatch_queue.out_elsewhere() + self.elsewhere.count();
+                self.happened(EventKind::Stopping { mode, out });
                 self.ended = true;
                 self.turn_away_parked();
             }
@@ -179,7 +204,7 @@ impl Engine {
         }
         if is_last {
             // A repeated reply ends nothing any more.
-            if self.dispatch_queue.over(&token).is_some() {
+            if self.dispatch_queue.over(&token).is_some() || self.elsewhere.is_over(&token) {
                 self.ports.leases.retire(&token);
                 self.ports.steps.passed(PumpStep::Released);
             }
@@ -247,16 +272,22 @@ impl Engine {
     }
 
     fn gone(&mut self, token: &LeaseToken, code: Code, words: String) {
-        let Some(lease) = self.dispatch_queue.over(token) else { return };
+        let Some(lease) = self.dispatch_queue.over(token).or_else(|| self.elsewhere.gone(token)) else {
+            return;
+        };
         self.ports.leases.retire(token);
-        self.attempt_lost(LostAttempt::of(&lease.id, code, words, false));
+        let own = self.state.book.listener(lease.config, &lease.listener);
+        let then = own
+            .filter(|own| self.is_elsewhere(own))
+            .map(|_| Effect::LetGo { listener: lease.listener.clone(), token: token.clone() });
+        let lost = LostAttempt::of(&lease.id, code, words, false);
+        self.attempt_lost(LostAttempt { then, ..lost });
     }
 
     /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
     pub fn tick(&mut self) {
         let now = self.ticks();
         for (lease, silent) in self.dispatch_queue.overdue(now) {
-            self.ports.carrier.call_back(&lease.token, CallBack::TimedOut);
             let listener = self.state.book.listener(lease.config, &lease.listener);
             let words = match listener {
                 Some(l) if silent => {
@@ -265,7 +296,11 @@ impl Engine {
                 Some(l) => format!("no reply within {}", spoken(l.timeout_ms)),
                 None => "no reply".to_owned(),
             };
-            self.attempt_lost(LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false));
+            // Its worker hears of it once it is on disk: a pump that was ousted must call nothing back.
+            let AttemptId { thread, call, .. } = lease.id.clone();
+            let then = Some(Effect::CallBack { thread, call, why: CallBack::TimedOut });
+            let lost = LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false);
+            self.attempt_lost(LostAttempt { then, ..lost });
         }
         self.expire();
         self.elapse();

@@ -2,6 +2,7 @@
 //! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
 //! engine does no I/O and never blocks; the loop in `runtime::pump_loop` feeds it.
 
+mod adopting;
 mod commit;
 mod deliver;
 mod holding;
@@ -15,6 +16,7 @@ mod viewing;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+pub use adopting::kept_listeners;
 pub use commit::{Recorded, WriteReport};
 pub use input::PumpInput;
 pub use looked_up::{LogAnswer, Lookup};
@@ -72,8 +74,12 @@ pub struct Engine {
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died; each gets a new number when it is sent.
     suspects: HashSet<(ThreadId, CallPath)>,
-    /// Whether the previous run ended with nothing out.
+    /// Whether the previous run ended with nothing out on this machine.
     was_drained: bool,
+    /// Whether workers on other machines may have deliveries of earlier runs.
+    is_out_elsewhere: bool,
+    /// Those deliveries, until this run has handed them over itself.
+    elsewhere: adopting::Elsewhere,
     /// Whether the record of this start is not on disk yet. Until it is, nothing may go out, because the log says
     /// that nothing is out.
     unannounced: bool,
@@ -113,7 +119,7 @@ pub struct Engine {
 impl Engine {
     /// An engine that continues from what was recovered.
     pub fn new(recovered: RecoveredLog, ports: Ports, last: Position) -> Engine {
-        let RecoveredLog { mut state, since_checkpoint, was_drained, replied } = recovered;
+        let RecoveredLog { mut state, since_checkpoint, was_drained, is_out_elsewhere, replied } = recovered;
         for RepliedDelivery { listener, id } in replied {
             state.replies.put(ports.tokens.token(&id), listener, None);
         }
@@ -131,6 +137,8 @@ impl Engine {
             since_checkpoint,
             suspects: HashSet::new(),
             was_drained,
+            is_out_elsewhere,
+            elsewhere: adopting::Elsewhere::default(),
             unannounced: was_drained,
             reserved: HashSet::new(),
             expiries: Wheel::default(),
@@ -170,7 +178,8 @@ impl Engine {
     /// out after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<LostRange>) -> Engine {
         let was_drained = self.was_drained && given_up.is_none();
-        Engine { given_up, was_drained, unannounced: was_drained, ..self }
+        let is_out_elsewhere = self.is_out_elsewhere || given_up.is_some();
+        Engine { given_up, was_drained, is_out_elsewhere, unannounced: was_drained, ..self }
     }
 
     /// The same engine, which records the hash of the program's own file at its start.
@@ -186,6 +195,7 @@ impl Engine {
             self.dispatch_queue.seat(&listener.name, listener.in_flight);
             listeners.push(listener.name.clone());
         }
+        self.seat_elsewhere();
         if let Some(page) = current {
             self.filling.document(StoredDocument { hash: page.hash, bytes: page.source.clone() });
         }
@@ -294,9 +304,9 @@ impl Engine {
         self.lookups.push_front(lookup);
     }
 
-    /// Whether nothing is out, nothing waits for the writer, and nothing is parked.
+    /// Whether nothing is out on this machine, nothing waits for the writer, and nothing is parked.
     pub fn is_quiet(&self) -> bool {
-        self.dispatch_queue.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
+        self.out_here() == 0 && self.is_flushed() && self.parked.is_empty()
     }
 
     /// Whether the pump itself has nothing to do: everything open is with listeners, or waits for its time.
@@ -315,19 +325,21 @@ impl Engine {
         self.dispatch_queue.out_count()
     }
 
+    /// Deliveries that are out on this machine.
+    pub fn out_here(&self) -> usize {
+        self.dispatch_queue.out_count() - self.dispatch_queue.out_elsewhere()
+    }
+
     /// Whether nothing new may go out, no matter how long it has been due.
     fn holds_back(&self) -> bool {
         self.stopping || self.still || self.unannounced
     }
 
-    /// Whether nothing is out and no earlier delivery that may have been out is still unsettled, so that the next
-    /// start need not ask.
+    /// Whether nothing is out on this machine and no earlier delivery that may have been out is still unsettled, so that
+    /// the next start need not ask.
     fn is_drained(&self) -> bool {
         let none_waits = self.parked.is_empty() && self.lookups.is_empty();
-        self.dispatch_queue.out_count() == 0
-            && self.suspects.is_empty()
-            && self.reserved.is_empty()
-            && none_waits
+        self.out_here() == 0 && self.suspects.is_empty() && self.reserved.is_empty() && none_waits
     }
 
     /// Whether everything decided is on disk.

@@ -482,7 +482,7 @@ impl Real {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
-        let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Millis(0), found).unwrap()));
+        let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Some(Millis(0)), found).unwrap()));
         let envelope = Delivery { lease, turn }.envelope().unwrap();
         let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
         past.into_iter().chain(shown::lines(&envelope.payload)).collect()

@@ -1,0 +1,225 @@
+//! Deliveries that workers on other machines may still have from an earlier life of the pump. Their attempts go on: a
+//! reply counts, whether or not its delivery is found. What the carrier of their listener does not find is handed over
+//! again in the same attempt, because the broker knows by the token whether it had it before.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Engine;
+use crate::pump::event::ReadyTurn;
+use crate::pump::state::{Call, PumpState};
+use crate::pump::wake;
+use crate::types::composition::{Listener, OnUnknown};
+use crate::types::fast_maps::FastMap;
+use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
+use crate::types::limits;
+use crate::types::ports::{CallBack, Lease, LeaseToken};
+use crate::types::time::Millis;
+
+/// A delivery that a worker may still have.
+struct Adopted {
+    lease: Arc<Lease>,
+    work: ReadyTurn,
+    /// The moment after which it may have been handed over first.
+    since: Millis,
+    /// Whether it is with the broker or with a worker.
+    is_found: bool,
+    /// Why it must be taken for lost, if it must.
+    lost: Option<String>,
+}
+
+/// The deliveries of earlier lives of the pump that this one has not handed over itself.
+#[derive(Default)]
+pub(super) struct Elsewhere {
+    adopted: FastMap<LeaseToken, Adopted>,
+    by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
+    /// Those that no carrier has looked for yet, in the order in which they became ready.
+    unseen: FastMap<Name, VecDeque<LeaseToken>>,
+}
+
+impl Elsewhere {
+    fn put(&mut self, adopted: Adopted) {
+        let (token, id) = (adopted.lease.token.clone(), &adopted.lease.id);
+        self.by_call.insert((id.thread.clone(), id.call.clone()), token.clone());
+        self.unseen.entry(adopted.lease.listener.clone()).or_default().push_back(token.clone());
+        self.adopted.insert(token, adopted);
+    }
+
+    /// Whether the call has such a delivery.
+    pub(super) fn has(&self, thread: &ThreadId, call: &CallPath) -> bool {
+        !self.by_call.is_empty() && self.by_call.contains_key(&(thread.clone(), call.clone()))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.adopted.len()
+    }
+
+    /// Its carrier says that it is gone, or that it will not be answered.
+    pub(super) fn gone(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
+        let Adopted { lease, .. } = self.adopted.remove(token)?;
+        self.by_call.remove(&(lease.id.thread.clone(), lease.id.call.clone()));
+        Some(lease)
+    }
+
+    /// It is answered. Returns whether it was among them.
+    pub(super) fn is_over(&mut self, token: &LeaseToken) -> bool {
+        !self.adopted.is_empty() && self.gone(token).is_some()
+    }
+
+    /// It is handed over again.
+    pub(super) fn is_handed(&mut self, id: &AttemptId) {
+        if !self.by_call.is_empty()
+            && let Some(token) = self.by_call.remove(&(id.thread.clone(), id.call.clone()))
+        {
+            self.adopted.remove(&token);
+        }
+    }
+
+    fn of_call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Adopted> {
+        if self.by_call.is_empty() {
+            return None;
+        }
+        self.adopted.get(self.by_call.get(&(thread.clone(), call.clone()))?)
+    }
+}
+
+/// The listeners on other machines that open calls began with, and that the current configuration does not name.
+pub fn kept_listeners(state: &PumpState) -> Vec<Listener> {
+    let mut kept: Vec<Listener> = Vec::new();
+    let Some(current) = state.book.current() else { return kept };
+    for call in state.threads.values().flat_map(|thread| thread.calls.values()) {
+        let name = &call.listener;
+        let is_known = current.listener(name).is_some() || kept.iter().any(|one| one.name == *name);
+        let own = state.book.listener(call.config, name).filter(|own| own.reach.is_over_broker());
+        kept.extend(own.filter(|_| !is_known).cloned());
+    }
+    kept
+}
+
+/// Whether the due turn of a call may have been out when the pump ended. `unrecorded` says whether a delivery without a
+/// record may have been.
+pub(super) fn may_be_out(call: &Call, listener: Option<&Listener>, now: Millis, unrecorded: bool) -> bool {
+    let (recorded, longest_ms) =
+        listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
+    // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock that was set back.
+    let pause_ms = call.not_before.since(now);
+    let paused = pause_ms > 0 && pause_ms <= longest_ms;
+    // If attempts are recorded before they are sent, the record says whether one was sent.
+    let was_out = if recorded { call.attempts > 0 } else { unrecorded };
+    // A listener that wrote in its journal had the delivery.
+    !paused && (was_out || !call.journal.own.is_empty())
+}
+
+impl Engine {
+    /// Whether a listener is on other machines now.
+    pub(super) fn is_elsewhere(&self, own: &Listener) -> bool {
+        let current = self.state.book.current().and_then(|current| current.listener(&own.name));
+        current.unwrap_or(own).reach.is_over_broker()
+    }
+
+    /// Names the deliveries that workers on other machines may have, before anything is heard from there.
+    pub fn adopt(&mut self) {
+        if self.still {
+            return;
+        }
+        let now = self.now();
+        for (thread, path) in wake::ready_calls(&self.state) {
+            let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
+            let own = self.state.book.listener(call.config, &call.listener);
+            let Some(own) = own.filter(|own| own.reach.is_over_broker() && self.is_elsewhere(own)) else {
+                continue;
+            };
+            if !may_be_out(call, Some(own), now, self.is_out_elsewhere) {
+                continue;
+            }
+            let id = AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path };
+            let lease = Arc::new(Lease {
+                token: self.ports.tokens.token(&id),
+                listener: call.listener.clone(),
+                id: id.clone(),
+                config: call.config,
+            });
+            let work = ReadyTurn { listener: call.listener.clone(), not_before: call.not_before, id };
+            let since = call.ready_at.max(call.not_before);
+            self.ports.leases.put(lease.clone());
+            self.ports.carrier.expect(&lease);
+            self.elsewhere.put(Adopted { lease, work, since, is_found: false, lost: None });
+        }
+    }
+
+    /// Opens the queues of listeners that only older configurations name. A queue stays closed as long as its carrier
+    /// looks for what may be out.
+    pub(super) fn seat_elsewhere(&mut self) {
+        for listener in kept_listeners(&self.state) {
+            self.dispatch_queue.seat(&listener.name, listener.in_flight);
+        }
+        for listener in self.elsewhere.unseen.keys() {
+            self.dispatch_queue.seat(listener, 0);
+        }
+    }
+
+    /// The carrier of a listener has looked for the deliveries that may be out. Those it found keep their slot; the
+    /// others wait for one, before all later work.
+    pub(super) fn adopted(&mut self, listener: &Name, found: Vec<LeaseToken>, lost: Option<String>) {
+        let Some(unseen) = self.elsewhere.unseen.remove(listener) else { return };
+        for token in found {
+            if let Some(adopted) = self.elsewhere.adopted.get_mut(&token) {
+                adopted.is_found = true;
+                let work = adopted.work.clone();
+                self.dispatch_queue.adopt(listener);
+                self.send(&work, None);
+            }
+        }
+        for token in unseen {
+            if let Some(adopted) = self.elsewhere.adopted.get_mut(&token).filter(|one| !one.is_found) {
+                adopted.lost.clone_from(&lost);
+                self.dispatch_queue.take_first(adopted.work.clone());
+            }
+        }
+        self.dispatch_queue.seat(listener, self.slots_of(listener));
+        self.dispatch();
+    }
+
+    fn slots_of(&self, listener: &Name) -> usize {
+        let current = self.state.book.current().and_then(|current| current.listener(listener));
+        let kept = || kept_listeners(&self.state).into_iter().find(|kept| kept.name == *listener);
+        current.map(|one| one.in_flight).or_else(|| kept().map(|one| one.in_flight)).unwrap_or(1)
+    }
+
+    /// Why a delivery of an earlier life must be taken for lost, if it must. The broker knows only for a while which
+    /// deliveries it had.
+    pub(super) fn lost_elsewhere(&mut self, work: &ReadyTurn) -> Option<String> {
+        let adopted = self.elsewhere.of_call(&work.id.thread, &work.id.call)?;
+        let is_old = self.now().since(adopted.since) > limits::BROKER_REMEMBERS_MS;
+        let words = match &adopted.lost {
+            _ if adopted.is_found => return None,
+            Some(words) => words.clone(),
+            None if is_old => {
+                "the broker does not have the delivery, and it is too long ago to know whether a \
+                               worker had it"
+                    .to_owned()
+            }
+            None => return None,
+        };
+        let token = adopted.lease.token.clone();
+        self.elsewhere.gone(&token);
+        self.ports.leases.retire(&token);
+        Some(words)
+    }
+
+    /// A delivery is no longer wanted.
+    pub(super) fn call_back(&mut self, thread: &ThreadId, call: &CallPath, why: CallBack) {
+        let out = self.dispatch_queue.give_up(thread, call).map(|lease| lease.token.clone());
+        let token = out.or_else(|| self.elsewhere.of_call(thread, call).map(|one| one.lease.token.clone()));
+        if let Some(token) = token {
+            self.ports.carrier.call_back(&token, why);
+        }
+    }
+
+    /// A worker on another machine has taken a delivery, so its time runs.
+    pub(super) fn taken(&mut self, token: &LeaseToken, age_ms: u64, _now: (Millis, bool)) {
+        let tick = self.ticks();
+        let _news = self.dispatch_queue.taken(token, age_ms, tick);
+    }
+}

@@ -1,0 +1,48 @@
+//! Looks through the stream for the deliveries of a listener that are before a fence.
+
+use std::sync::Arc;
+
+use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
+use systole_kit::envelope::read_delivered;
+
+use super::aside::in_time;
+use super::places::Place;
+use crate::edges::delivery::mailbox::Mailbox;
+use crate::edges::nats::Broker;
+use systole_core::types::ids::{Digest, Name};
+use systole_core::types::time::Millis;
+
+/// The places of the deliveries that are out. All others are deleted.
+pub(super) async fn through(
+    broker: &Broker,
+    listener: &Name,
+    (stream, fence): (&Stream<()>, u64),
+    mailbox: &Mailbox,
+) -> Result<Vec<(Arc<str>, Place)>, String> {
+    let deliveries = broker.subjects().delivery(listener);
+    let (mut found, mut from) = (Vec::new(), 1);
+    loop {
+        let next = async {
+            match stream.raw_message_builder().sequence(from).next_by_subject(&deliveries).send().await {
+                Ok(message) => Ok(Some(message)),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let next = in_time("a delivery in the stream", next).await?;
+        let Some(message) = next.filter(|message| message.sequence <= fence) else { return Ok(found) };
+        from = message.sequence + 1;
+        let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
+        if let Some(token) = token.filter(|token| mailbox.is_out(token)) {
+            let stored = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok().map(Millis);
+            let place = Place::found(message.sequence, stored, Digest::of(&message.payload));
+            found.push((token.into(), place));
+            continue;
+        }
+        match stream.delete_message(message.sequence).await {
+            Err(error) if error.kind() == DeleteMessageErrorKind::TimedOut => return Err(error.to_string()),
+            // The worker that has it may have acknowledged it.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Where the deliveries of a listener are: at which place in the stream, with a worker or not, or with a worker that
+//! took its delivery off the stream too early. It asks no one and reports nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LeaseToken;
+use systole_core::types::time::Millis;
+
+/// A delivery that lies in the stream longer than this before a worker takes it has waited.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Where a delivery came into the stream from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// This life of the pump stored it, at that moment.
+    Own(Instant),
+    /// An earlier life did, at that time of the broker, and this life has not handed it over yet. The hash is that of
+    /// its bytes.
+    Found(Option<Millis>, Digest),
+    /// The same, handed over.
+    TakenUp(Option<Millis>),
+}
+
+/// The place of a delivery in the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    sequence: u64,
+    origin: Origin,
+    /// Whether it was seen there for longer than a worker needs to take it.
+    has_waited: bool,
+    /// Whether it was reported that a worker has it.
+    is_taken: bool,
+}
+
+/// A worker has a delivery.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct TakenDelivery {
+    pub(super) token: LeaseToken,
+    /// How long ago the broker stored it.
+    pub(super) age_ms: u64,
+    /// The time of the broker.
+    pub(super) now: Millis,
+    /// Whether it lay in the stream for a while before.
+    pub(super) has_waited: bool,
+}
+
+/// The deliveries of one listener that are out.
+#[derive(Default)]
+pub(super) struct Places {
+    places: HashMap<Arc<str>, Place>,
+    /// Deliveries that workers took off the stream too early, with their last sign of life.
+    silent: HashMap<Arc<str>, Instant>,
+}
+
+impl Place {
+    /// A delivery that was stored now.
+    pub(super) fn stored_now(sequence: u64) -> Place {
+        Place { sequence, origin: Origin::Own(Instant::now()), has_waited: false, is_taken: false }
+    }
+
+    /// A delivery that lies in the stream since that time of the broker.
+    pub(super) fn found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> Place {
+        Place { sequence, origin: Origin::Found(stored, bytes), has_waited: false, is_taken: false }
+    }
+}
+
+impl Places {
+    /// Notes a place. One that is known stays as it is.
+    pub(super) fn put(&mut self, token: &Arc<str>, place: Place) {
+        self.places.entry(token.clone()).or_insert(place);
+    }
+
+    /// Forgets a delivery; returns its place.
+    pub(super) fn remove(&mut self, token: &str) -> Option<u64> {
+        self.silent.remove(token);
+        self.places.remove(token).map(|place| place.sequence)
+    }
+
+    /// Whether it is known where that delivery is.
+    pub(super) fn has(&self, token: &str) -> bool {
+        self.places.contains_key(token)
+    }
+
+    /// Whether no delivery is out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.silent.is_empty()
+    }
+
+    /// The deliveries of an earlier life that were not handed over again, with their places.
+    pub(super) fn found(&self) -> HashMap<Arc<str>, u64> {
+        let found = self.places.iter().filter(|(_, place)| matches!(place.origin, Origin::Found(..)));
+        found.map(|(token, place)| (token.clone(), place.sequence)).collect()
+    }
+
+    /// Hands over a delivery of an earlier life again. Returns whether it has the same bytes; `None` if it was not
+    /// found.
+    pub(super) fn take_up(&mut self, token: &str, bytes: &Digest) -> Option<bool> {
+        let place = self.places.get_mut(token)?;
+        let Origin::Found(stored, found) = place.origin else { return None };
+        place.origin = Origin::TakenUp(stored);
+        Some(found == *bytes)
+    }
+
+    /// A worker took the delivery off the stream.
+    pub(super) fn is_silent(&mut self, token: &Arc<str>) {
+        self.silent.insert(token.clone(), Instant::now());
+    }
+
+    /// The worker of such a delivery gave a sign of life.
+    pub(super) fn is_alive(&mut self, token: &str) {
+        if let Some(last) = self.silent.get_mut(token) {
+            *last = Instant::now();
+        }
+    }
+
+    /// Such deliveries whose workers gave no sign of life for so long.
+    pub(super) fn silent_for(&self, silence: Duration) -> Vec<Arc<str>> {
+        let over = self.silent.iter().filter(|(_, last)| last.elapsed() >= silence);
+        over.map(|(token, _)| token.clone()).collect()
+    }
+
+    /// The delivery at that place.
+    pub(super) fn token_at(&self, sequence: u64) -> Option<Arc<str>> {
+        let found = self.places.iter().find(|(_, place)| place.sequence == sequence);
+        found.map(|(token, _)| token.clone())
+    }
+
+    /// The deliveries that the consumer has handed out; no worker had the others. `last` is the last place that it
+    /// handed out, and it hands out in order. Its number of pending messages does not say this: the broker confirms a
+    /// message before it counts the message as pending.
+    pub(super) fn handed_out(&self, last: u64) -> Vec<(Arc<str>, u64)> {
+        let out = self.places.iter().filter(|(_, place)| place.sequence <= last);
+        out.map(|(token, place)| (token.clone(), place.sequence)).collect()
+    }
+
+    /// The deliveries that workers have taken since the last look, given the last place that the consumer handed out.
+    /// `now` is the time of the broker, and `at` the moment of the look. Those of an earlier life are told once they
+    /// are handed over again.
+    pub(super) fn taken(&mut self, last: u64, now: Option<Millis>, at: Instant) -> Vec<TakenDelivery> {
+        let mut taken = Vec::new();
+        let now = now.unwrap_or_default();
+        for (token, place) in &mut self.places {
+            let age = match place.origin {
+                Origin::Own(stored) => at.saturating_duration_since(stored),
+                Origin::TakenUp(stored) => {
+                    Duration::from_millis(stored.map_or(0, |stored| now.since(stored)))
+                }
+                Origin::Found(..) => continue,
+            };
+            if place.sequence > last {
+                place.has_waited |= age >= AT_ONCE;
+            } else if !std::mem::replace(&mut place.is_taken, true) {
+                let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+                let (token, has_waited) = (LeaseToken(token.clone()), place.has_waited);
+                taken.push(TakenDelivery { token, age_ms, now, has_waited });
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_that_was_never_handed_out_is_with_no_worker_and_not_lost() {
+        let mut places = Places::default();
+        places.put(&"with a worker".into(), Place::stored_now(7));
+        places.put(&"on its way".into(), Place::stored_now(9));
+        let out = |places: &Places, last| {
+            let mut out: Vec<u64> = places.handed_out(last).into_iter().map(|(_, place)| place).collect();
+            out.sort_unstable();
+            out
+        };
+        assert_eq!(out(&places, 0), Vec::<u64>::new());
+        assert_eq!(out(&places, 8), [7]);
+        assert_eq!(out(&places, 9), [7, 9]);
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_delivery_runs_since_a_worker_took_it() {
+        let mut places = Places::default();
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        places.put(&a, Place::stored_now(1));
+        places.put(&b, Place::stored_now(2));
+        let (now, later) = (Some(Millis(9_000)), Instant::now() + Duration::from_secs(5));
+        let told = places.taken(1, now, later);
+        assert!(matches!(&told[..], [one] if one.token.0 == a && !one.has_waited && one.age_ms >= 4_900));
+        assert_eq!(places.taken(1, now, later), [], "it is told once");
+        let told = places.taken(2, now, later);
+        assert!(matches!(&told[..], [one] if one.token.0 == b && one.has_waited));
+    }
+
+    #[test]
+    fn a_delivery_of_an_earlier_life_is_the_same_only_with_the_same_bytes() {
+        let mut places = Places::default();
+        let token: Arc<str> = "a".into();
+        places.put(&token, Place::found(4, Some(Millis(1_000)), Digest::of(b"one")));
+        assert_eq!(places.found().len(), 1);
+        assert_eq!(places.taken(4, Some(Millis(3_000)), Instant::now()), [], "it is not handed over");
+        assert_eq!(places.take_up("a", &Digest::of(b"two")), Some(false));
+        assert_eq!(places.take_up("a", &Digest::of(b"one")), None, "it was");
+        let told = places.taken(4, Some(Millis(3_000)), Instant::now());
+        assert!(matches!(&told[..], [one] if one.age_ms == 2_000 && !one.has_waited));
+    }
+}
