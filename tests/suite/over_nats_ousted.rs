@@ -95,7 +95,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     }
     // It may see the consumer while it puts a new fence for this delivery. Then it reports the delivery as lost, although
     // it has not sent it.
-    let is_down = said.starts_with("gone too late listener.down: ") && said.contains("another pump");
+    let is_down = said.starts_with("not now too late: ") && said.contains("another pump");
     let is_lost = said.starts_with("gone too late listener.lost: ") && said.contains("another program");
     assert!(is_down || is_lost, "{said}");
     assert_eq!(lying(&server).await, ["of the second"]);
@@ -153,7 +153,7 @@ async fn d8_an_ousted_pump_that_looks_late_leaves_what_lies_behind_its_fence() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d8_an_ousted_pump_that_clears_away_late_leaves_what_lies_behind_its_fence() {
-    comes_late("\"filter\":\"o.hello.dlv.echo\"", true).await;
+    comes_late("\"next_by_subj\":\"o.hello.dlv.echo\"", true).await;
 }
 
 /// It has everything that it needs except the consumer when the other pump takes over. The request for the consumer

@@ -200,7 +200,11 @@ impl CarrierStage {
 
     /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`.
     pub(crate) async fn report(&mut self) -> String {
-        line(self.next().await)
+        loop {
+            if let Some(line) = line(self.next().await) {
+                return line;
+            }
+        }
     }
 
     /// The next report.
@@ -231,32 +235,32 @@ impl CarrierStage {
             loop {
                 tokio::select! {
                     () = &mut stopping => break,
-                    Some(report) = self.reports.recv() => rest.push(line(report)),
+                    Some(report) = self.reports.recv() => rest.extend(line(report)),
                 }
             }
         }
         while let Ok(report) = self.reports.try_recv() {
-            rest.push(line(report));
+            rest.extend(line(report));
         }
         rest
     }
 }
 
-fn line(report: CarrierReport) -> String {
-    match report {
+/// `None` for what only concerns workers over a broker.
+fn line(report: CarrierReport) -> Option<String> {
+    Some(match report {
         CarrierReport::Said { listener, speech, ticket } => {
             assert_eq!(ticket, None, "what comes over pipes needs no receipt");
             assert_eq!(listener, name("echo"));
             format!("said {}", String::from_utf8_lossy(&speech.document()))
         }
-        CarrierReport::Misplaced { .. } | CarrierReport::Adopted { .. } | CarrierReport::Taken { .. } => {
-            panic!("a pipe is one place")
-        }
+        CarrierReport::Adopted { .. } | CarrierReport::Taken { .. } => return None,
+        CarrierReport::Misplaced { .. } => panic!("a pipe is one place"),
         CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
         CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),
         CarrierReport::Joined { .. } => "joined".to_owned(),
         CarrierReport::Left { words, .. } => format!("left: {words}"),
-    }
+    })
 }
 
 /// A delivery to that listener under that token: `<ask>` with that text.

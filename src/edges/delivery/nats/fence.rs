@@ -25,19 +25,31 @@ pub(super) const ROUNDS: usize = 3;
 pub(super) const CONTESTED: &str =
     "another program puts fences before the deliveries: only one organism of this name may run";
 
+/// Why no fence was put.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FenceFault {
+    /// Another program stands in the way, for this reason.
+    #[error("{0}")]
+    Barred(&'static str),
+    /// The broker did not do it, for this reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Puts a new fence before the deliveries to a listener, and returns its place. Older fences are deleted.
-pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, String> {
+pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, FenceFault> {
+    let failed = |error: String| FenceFault::Failed(error);
     let subject = broker.subjects().fence(listener);
     for _ in 0..ROUNDS {
         let (before, words) = match stream.get_last_raw_message_by_subject(&subject).await {
             Ok(found) => (found.sequence, String::from_utf8_lossy(&found.payload).into_owned()),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => (0, String::new()),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(failed(error.to_string())),
         };
         if is_later(&words, broker.term()) {
-            return Err(
-                "another pump has taken the log over, and its deliveries are in the stream".to_owned()
-            );
+            return Err(FenceFault::Barred(
+                "another pump has taken the log over, and its deliveries are in the stream",
+            ));
         }
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED, before.to_string());
@@ -49,14 +61,14 @@ pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -
         match stored.await {
             Ok(stored) => {
                 let purge = stream.purge().keep(1).filter(subject);
-                purge.await.map_err(|error| error.to_string())?;
+                purge.await.map_err(|error| failed(error.to_string()))?;
                 return Ok(stored.sequence);
             }
             Err(error) if is_stale(&error) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(failed(error.to_string())),
         }
     }
-    Err(CONTESTED.to_owned())
+    Err(FenceFault::Barred(CONTESTED))
 }
 
 /// Whether the broker refused a message because there is another fence.

@@ -291,6 +291,10 @@ impl Line {
             Sent::Refused(code, words) => gone(token, code, words, post).await,
             // A worker may have had it.
             Sent::Doubtful(words) => gone(token, Code::ListenerLost, words, post).await,
+            Sent::Barred(words) => {
+                gone(token, Code::ListenerLost, words.clone(), post).await;
+                self.cut(&words, post).await;
+            }
             Sent::Homeless(words) => {
                 not_now(token, words.clone(), post).await;
                 return Some(words);

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::aside::{Aside, in_time};
 use super::consumer::{Consumer, ConsumerState, Progress};
-use super::fence;
+use super::fence::{self, FenceFault};
 use super::look;
 use super::places::{Place, Places, TakenDelivery};
 use crate::edges::delivery::mailbox::Mailbox;
@@ -45,6 +45,8 @@ pub(super) enum Sent {
     Homeless(String),
     /// It is unknown whether a worker had it. It is no longer in the stream, or it is another one.
     Doubtful(String),
+    /// It is unknown whether a worker had it, and another program stands in the way.
+    Barred(String),
 }
 
 /// The result of a look at stream and consumer.
@@ -59,6 +61,8 @@ pub(super) enum Look {
 enum NoFence {
     /// The broker cannot be reached.
     Cut(String),
+    /// Another program stands in the way.
+    Barred(&'static str),
     /// The stream has lost what it had confirmed.
     Lost,
 }
@@ -207,6 +211,7 @@ impl Outbox {
             let fence = match self.fenced().await {
                 Ok(fence) => fence,
                 Err(NoFence::Cut(words)) => return Sent::Unreached(words),
+                Err(NoFence::Barred(words)) => return Sent::Unreached(words.to_owned()),
                 Err(NoFence::Lost) => return Sent::Homeless(LOST.to_owned()),
             };
             // Whatever the broker stores from now on gets a higher place.
@@ -250,6 +255,7 @@ impl Outbox {
             match self.fenced().await {
                 Ok(fence) => break fence,
                 Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
+                Err(NoFence::Barred(more)) => return Some(Sent::Barred(format!("{words}; {more}"))),
                 Err(NoFence::Cut(_)) if !self.mailbox.is_out(&token.0) => return Some(Sent::Stored),
                 Err(NoFence::Cut(_)) => tokio::time::sleep(AGAIN).await,
             }
@@ -331,17 +337,18 @@ impl Outbox {
         if let Some(fence) = known {
             return Ok(fence);
         }
-        let renewed = async {
-            let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
-            self.broker.confirmed().note(fence);
-            for (token, place) in
-                look::through(&self.broker, &self.listener, (&self.stream, fence), &self.mailbox).await?
-            {
-                self.note_place(&token, place);
-            }
-            Ok::<_, String>(fence)
+        let put = fence::put(&self.broker, &self.listener, &self.stream);
+        let fence = match tokio::time::timeout(PATIENCE, put).await {
+            Ok(Ok(fence)) => fence,
+            Ok(Err(FenceFault::Barred(words))) => return Err(NoFence::Barred(words)),
+            Ok(Err(FenceFault::Failed(words))) => return Err(NoFence::Cut(words)),
+            Err(_) => return Err(NoFence::Cut(UNANSWERED.to_owned())),
         };
-        let fence = in_time("a new fence before deliveries", renewed).await.map_err(NoFence::Cut)?;
+        self.broker.confirmed().note(fence);
+        let found = look::through(&self.broker, &self.listener, (&self.stream, fence), &self.mailbox);
+        for (token, place) in found.await.map_err(NoFence::Cut)? {
+            self.note_place(&token, place.handed_over());
+        }
         *self.fence() = Some(fence);
         Ok(fence)
     }
@@ -458,7 +465,7 @@ impl Outbox {
                 match self.has_lost_nothing().await {
                     Ok(()) => self.remove_unacknowledged(acknowledged),
                     Err(NoFence::Lost) => return Err(LOST.to_owned()),
-                    Err(NoFence::Cut(_)) => return Ok(Look::Unanswered),
+                    Err(NoFence::Cut(_) | NoFence::Barred(_)) => return Ok(Look::Unanswered),
                 }
                 let (out, taken, mut silent) = {
                     let mut places = self.places();

@@ -63,6 +63,14 @@ impl Place {
         Place { sequence, origin: Origin::Own(Instant::now()), has_waited: false, is_taken: false }
     }
 
+    /// The same delivery, if this life handed it over.
+    pub(super) fn handed_over(self) -> Place {
+        match self.origin {
+            Origin::Found(stored, _) => Place { origin: Origin::TakenUp(stored), ..self },
+            Origin::Own(_) | Origin::TakenUp(_) => self,
+        }
+    }
+
     /// A delivery that lies in the stream since that time of the broker.
     pub(super) fn found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> Place {
         Place { sequence, origin: Origin::Found(stored, bytes), has_waited: false, is_taken: false }
