@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::json;
 
+use super::elsewhere::unheard;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
@@ -55,11 +56,7 @@ impl OpenConsole {
         let code = match DoorClient::of(&run).session_code() {
             Ok(Ok(made)) => made.code,
             Ok(Err(refusal)) => return Err(screen.fail(CommandExit::Unavailable, refusal.message)),
-            Err(unheard) => {
-                let exit = screen.fail(CommandExit::Unavailable, unheard);
-                screen.say("  try: the same in a moment; systole doctor says what is wrong");
-                return Err(exit);
-            }
+            Err(fault) => return Err(unheard(screen, &fault)),
         };
         let address = format!("http://{}/#{code}", reached(run.address));
         let opened = if self.no_browser { None } else { browse(screen, &redirect_file(&log), &address) };

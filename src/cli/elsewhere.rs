@@ -4,6 +4,7 @@
 //! The token is sent to that address alone, and never unprotected over a network. Every fault has its fix.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use systole_http::HttpAddress;
 use ureq::tls::{Certificate, PemItem, parse_pem};
@@ -79,6 +80,14 @@ pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
 impl OrganismElsewhere {
     /// The organism that the command line or the environment names by its address, if one does.
     pub(super) fn of(place: &Place) -> Result<Option<OrganismElsewhere>, CommandExit> {
+        OrganismElsewhere::within(place, None)
+    }
+
+    /// The same, for a command that waits that long for everything.
+    pub(super) fn within(
+        place: &Place,
+        limit: Option<Duration>,
+    ) -> Result<Option<OrganismElsewhere>, CommandExit> {
         let screen = place.screen();
         let (url, token) = (place.url(), place.token_variable());
         let Some((name, url)) = url else {
@@ -96,7 +105,7 @@ impl OrganismElsewhere {
         let variable = token.unwrap_or(TOKEN);
         let token = token_in(variable).map_err(|(words, fix)| usage(screen, words, &fix))?;
         let roots = if is_tls { roots(screen)? } else { Vec::new() };
-        let client = Arc::new(DoorClient::at(&url, &token, roots));
+        let client = Arc::new(DoorClient::at(&url, &token, roots).within(limit));
         let status = match client.status() {
             Ok(Ok(status)) => status,
             Ok(Err(mut refusal)) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 
@@ -68,6 +68,8 @@ pub(super) struct Looking {
     pub(super) now: Millis,
     directory: PathBuf,
     start: String,
+    /// Set once the organism did not answer: it is not asked again.
+    silent: OnceLock<()>,
 }
 
 impl Looking {
@@ -86,6 +88,7 @@ impl Looking {
             now: WallClock.now(),
             directory: PathBuf::from("."),
             start: String::new(),
+            silent: OnceLock::new(),
             elsewhere: Some(elsewhere),
         })
     }
@@ -125,6 +128,7 @@ impl Looking {
             now: WallClock.now(),
             directory: place.directory(),
             start,
+            silent: OnceLock::new(),
         })
     }
 
@@ -207,11 +211,10 @@ impl Looking {
 
     /// The number of NATS workers for each listener, if a running organism can be asked. It reports a failed request.
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
+        let running = self.running.filter(|_| self.silent.get().is_none());
         let told = match &self.elsewhere {
-            Some(elsewhere) => self.running.map(|_| elsewhere.client.workers()),
-            None => {
-                self.running.and_then(|_| RunFile::of(&self.log)).map(|run| DoorClient::of(&run).workers())
-            }
+            Some(elsewhere) => running.map(|_| elsewhere.client.workers()),
+            None => running.and_then(|_| RunFile::of(&self.log)).map(|run| DoorClient::of(&run).workers()),
         };
         let unknown = |words: &str| {
             self.screen.say(format!("the number of workers over NATS is not known: {words}"));
@@ -232,7 +235,12 @@ impl Looking {
     pub(super) fn alarms(&self) -> Vec<ApiAlarm> {
         let all = match &self.elsewhere {
             Some(elsewhere) if self.running.is_some() => elsewhere.status.alarms.clone(),
-            None if self.running.is_some() => alarms_of(&self.log),
+            None if self.running.is_some() => alarms_of(&self.log).unwrap_or_else(|fault| {
+                let _known = self.silent.set(());
+                self.screen.say(format!("note: {fault}"));
+                self.screen.say(format!("  try: {}", fault.fix()));
+                Vec::new()
+            }),
             _ => Vec::new(),
         };
         all.into_iter().filter(ApiAlarm::lasts).collect()
@@ -314,9 +322,15 @@ pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, 
     }
 }
 
-/// What keeps a log on this machine from being written as it should, or did since the organism on it started.
-pub(super) fn alarms_of(log: &Path) -> Vec<ApiAlarm> {
-    RunFile::of(log).map_or_else(Vec::new, |run| DoorClient::of(&run).alarms())
+/// What keeps a log on this machine from being written as it should, or did since the organism on it started. The
+/// fault says that the organism does not answer.
+pub(super) fn alarms_of(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
+    let Some(run) = RunFile::of(log) else { return Ok(Vec::new()) };
+    match DoorClient::of(&run).alarms() {
+        Err(silent @ DoorClientFault::Silent { .. }) => Err(silent),
+        // An organism that starts or stops may have no door.
+        told => Ok(told.ok().and_then(Result::ok).unwrap_or_default()),
+    }
 }
 
 /// The words for a missing log.

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::elsewhere::OrganismElsewhere;
+use super::elsewhere::{OrganismElsewhere, unheard};
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
@@ -93,7 +93,7 @@ impl Which {
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
                 Err(DoorClientFault::Unreachable { .. }) => {}
-                Err(unheard) => return Err(screen.fail(CommandExit::Unavailable, unheard)),
+                Err(fault) => return Err(unheard(screen, &fault)),
             }
         }
         let work = async {

@@ -97,7 +97,7 @@ impl Send {
     }
 
     fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let elsewhere = OrganismElsewhere::of(&self.place)?;
+        let elsewhere = OrganismElsewhere::within(&self.place, self.timeout)?;
         let log = if elsewhere.is_some() { None } else { Some(self.place.log(screen)?) };
         let document = match (&self.element, &elsewhere) {
             (None, _) => document(screen, self.file.as_deref())?,
@@ -135,7 +135,7 @@ impl Send {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.
-            let client = Arc::new(DoorClient::of(&run));
+            let client = Arc::new(DoorClient::of(&run).within(self.timeout));
             if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }

@@ -65,7 +65,8 @@ impl Stop {
         let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
         let name = named(screen, &log, pid)?;
         // Afterwards there is none left to ask.
-        let alarms: Vec<ApiAlarm> = alarms_of(&log).into_iter().filter(ApiAlarm::lasts).collect();
+        let alarms = alarms_of(&log).unwrap_or_default();
+        let alarms: Vec<ApiAlarm> = alarms.into_iter().filter(ApiAlarm::lasts).collect();
         let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => handle,
@@ -166,9 +167,9 @@ struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Lets it end normally.
+    /// Lets it end normally. A process that was stopped has to run for that.
     fn gently(&self) -> Result<Told, CommandExit> {
-        if self.send(Signal::TERM)? == Told::Ended {
+        if self.send(Signal::TERM)? == Told::Ended || self.send(Signal::CONT)? == Told::Ended {
             return Ok(Told::Ended);
         }
         Ok(self.wait(PATIENCE))

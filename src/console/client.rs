@@ -5,11 +5,12 @@ mod stream;
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use ureq::config::ConfigBuilder;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::typestate::AgentScope;
-use ureq::{Agent, Body};
+use ureq::typestate::{AgentScope, WithBody, WithoutBody};
+use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
 use crate::runtime::runfile::{Credential, RunFile};
@@ -18,6 +19,8 @@ pub use stream::{RecordEvents, VoiceEvents};
 
 /// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);
+/// How long it may take to begin an answer that waits for no commit: a hundred times what a busy machine needs.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// How long an answer may take that is only an addition to other output.
 const SOON: Duration = Duration::from_secs(2);
 /// How long a connection may take.
@@ -39,6 +42,16 @@ pub enum DoorClientFault {
         address: String,
         /// The operating system's error.
         words: String,
+    },
+    /// The organism of a run file runs, but does not answer.
+    #[error("process {pid} runs this organism and does not answer{effect}")]
+    Silent {
+        /// Its process.
+        pid: u32,
+        /// What that means for what was asked: a sentence part, or nothing.
+        effect: &'static str,
+        /// The fix.
+        fix: String,
     },
     /// Something other than an organism answers.
     #[error("{address} answered {status}, so it is not an organism: {words}")]
@@ -94,6 +107,7 @@ impl DoorClientFault {
     pub fn fix(&self) -> &str {
         match self {
             DoorClientFault::Unreachable { .. } => "--url with the address of an organism that runs",
+            DoorClientFault::Silent { fix, .. } => fix,
             DoorClientFault::Strange { .. } | DoorClientFault::TooLong { .. } => {
                 DoorClientFault::OTHER_ADDRESS
             }
@@ -104,6 +118,14 @@ impl DoorClientFault {
             DoorClientFault::Broken { .. } => "systole doctor, where the log is",
             DoorClientFault::Refused(refusal) => refusal.fix.as_deref().unwrap_or("another token"),
             DoorClientFault::TooLate => "the same again",
+        }
+    }
+
+    /// The same fault, with what silence means for what was asked.
+    fn meaning(self, effect: &'static str) -> DoorClientFault {
+        match self {
+            DoorClientFault::Silent { pid, fix, .. } => DoorClientFault::Silent { pid, effect, fix },
+            other => other,
         }
     }
 }
@@ -131,6 +153,10 @@ pub struct DoorClient {
     /// The beginning of the address of every route.
     base: String,
     authorization: String,
+    /// The process, if it is on this machine.
+    pid: Option<u32>,
+    /// When the one who asks gives up.
+    until: Option<Instant>,
 }
 
 /// How every request is sent. It goes there directly, regardless of proxy variables.
@@ -154,6 +180,8 @@ impl DoorClient {
             base: format!("http://{address}"),
             address,
             authorization,
+            pid: Some(run.pid),
+            until: None,
         }
     }
 
@@ -173,7 +201,14 @@ impl DoorClient {
             address: url.to_owned(),
             base: url.trim_end_matches('/').to_owned(),
             authorization: format!("Bearer {}", token.secret()),
+            pid: None,
+            until: None,
         }
+    }
+
+    /// The same, for someone who waits that long for everything that this client does.
+    pub fn within(self, limit: Option<Duration>) -> DoorClient {
+        DoorClient { until: limit.map(|limit| Instant::now() + limit), ..self }
     }
 
     /// The address as people know it.
@@ -188,14 +223,12 @@ impl DoorClient {
         fields: &[(&'static str, String)],
     ) -> DoorResult<T> {
         let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
-        let request = self.agent.get(self.url(path)).header("authorization", &self.authorization);
-        self.decided(request.query_pairs(fields).call(), StatusCode::OK)
+        self.decided(self.question(path, ANSWER).query_pairs(fields).call(), StatusCode::OK)
     }
 
     /// The bytes that a reading route answers.
     pub fn bytes(&self, path: &str) -> DoorResult<Vec<u8>> {
-        let request = self.agent.get(self.url(path)).header("authorization", &self.authorization);
-        let (status, bytes) = self.whole(request.call())?;
+        let (status, bytes) = self.whole(self.question(path, ANSWER).call())?;
         if status == StatusCode::OK {
             return Ok(Ok(bytes));
         }
@@ -210,28 +243,19 @@ impl DoorClient {
 
     /// Sends a message.
     pub fn send(&self, letter: &OutgoingMessage<'_>) -> DoorResult<api_types::ApiReceipt> {
-        let mut request = self
-            .agent
-            .post(self.url("/v1/messages"))
-            .header("authorization", &self.authorization)
-            .header("idempotency-key", letter.key)
+        self.order("/v1/messages", StatusCode::ACCEPTED, |request| {
+            let query = [("to", letter.to), ("thread", letter.thread)];
+            let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
             // The door refuses an oversized message by its announced length and closes. A client that was still
             // writing would lose the refusal with the connection.
-            .header("expect", "100-continue")
-            .content_type("application/xml");
-        for (name, value) in [("to", letter.to), ("thread", letter.thread)] {
-            if let Some(value) = value {
-                request = request.query(name, value);
-            }
-        }
-        self.decided(request.send(letter.document), StatusCode::ACCEPTED)
+            let request = request.header("idempotency-key", letter.key).header("expect", "100-continue");
+            request.query_pairs(query).content_type("application/xml").send(letter.document)
+        })
     }
 
     /// Ends a thread.
     pub fn cancel(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
-        let url = self.url(&format!("/v1/threads/{thread}/cancel"));
-        let request = self.agent.post(url).header("authorization", &self.authorization);
-        self.decided(request.send_empty(), StatusCode::OK)
+        self.order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// Decides a request that waits for a person.
@@ -240,10 +264,10 @@ impl DoorClient {
         approval: &str,
         ruling: &api_types::ApiRuling,
     ) -> DoorResult<api_types::DecisionAccepted> {
-        let url = self.url(&format!("/v1/approvals/{approval}"));
-        let request = self.agent.post(url).header("authorization", &self.authorization);
         let body = serde_json::to_vec(ruling).unwrap_or_default();
-        self.decided(request.content_type("application/json").send(&body[..]), StatusCode::OK)
+        self.order(&format!("/v1/approvals/{approval}"), StatusCode::OK, |request| {
+            request.content_type("application/json").send(&body[..])
+        })
     }
 
     /// Pauses or resumes a thread, or everything.
@@ -258,46 +282,37 @@ impl DoorClient {
             Some(thread) => format!("/v1/threads/{thread}{order}"),
             None => format!("/v1{order}"),
         };
-        let mut request = self.agent.post(self.url(&path)).header("authorization", &self.authorization);
-        if let Some(note) = note {
-            request = request.query("note", note);
-        }
-        self.decided(request.send_empty(), StatusCode::OK)
+        self.order(&path, StatusCode::OK, |request| {
+            request.query_pairs(note.map(|note| ("note", note))).send_empty()
+        })
     }
 
     /// Ends a root at rest.
     pub fn end(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
-        let url = self.url(&format!("/v1/threads/{thread}/end"));
-        let request = self.agent.post(url).header("authorization", &self.authorization);
-        self.decided(request.send_empty(), StatusCode::OK)
+        self.order(&format!("/v1/threads/{thread}/end"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// The status of the organism.
     pub fn status(&self) -> DoorResult<api_types::OrganismStatus> {
-        let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
-        self.decided(request.call(), StatusCode::OK)
+        self.decided(self.question("/v1/status", SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
-    /// What keeps the log from being written as it should, or did. An organism that does not answer soon has no
-    /// answer here, because the one who asks has other work.
-    pub fn alarms(&self) -> Vec<api_types::ApiAlarm> {
-        let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
-        let request = request.config().timeout_global(Some(SOON)).build();
-        let status: DoorResult<api_types::OrganismStatus> = self.decided(request.call(), StatusCode::OK);
-        status.ok().and_then(Result::ok).map(|status| status.alarms).unwrap_or_default()
+    /// What keeps the log from being written as it should, or did. An organism that does not answer soon is not waited
+    /// for, because the one who asks has other work.
+    pub fn alarms(&self) -> DoorResult<Vec<api_types::ApiAlarm>> {
+        let status: DoorResult<api_types::OrganismStatus> =
+            self.decided(self.question("/v1/status", SOON).call(), StatusCode::OK);
+        status.map(|told| told.map(|status| status.alarms))
     }
 
     /// A code with which a browser signs in to the console as this client.
     pub fn session_code(&self) -> DoorResult<api_types::SignInCode> {
-        let url = self.url("/v1/session-codes");
-        let request = self.agent.post(url).header("authorization", &self.authorization);
-        self.decided(request.send_empty(), StatusCode::CREATED)
+        self.order("/v1/session-codes", StatusCode::CREATED, RequestBuilder::send_empty)
     }
 
     /// The number of NATS workers for each listener.
     pub fn workers(&self) -> DoorResult<api_types::Workers> {
-        let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);
-        self.decided(request.call(), StatusCode::OK)
+        self.decided(self.question("/v1/workers", SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// The records of a thread and those below it, or of the whole log, after a position, as they are written. With
@@ -330,9 +345,7 @@ impl DoorClient {
     ) -> Result<Frames, DoorClientFault> {
         let voice = voice.then_some(("voice", "true"));
         let request = self
-            .agent
-            .get(self.url("/v1/events"))
-            .header("authorization", &self.authorization)
+            .question("/v1/events", ANSWER)
             .query("from", after.to_string())
             .query_pairs(thread.map(|thread| ("thread", thread)))
             .query_pairs(voice)
@@ -345,6 +358,36 @@ impl DoorClient {
         }
         let (status, bytes) = self.whole(Ok(response))?;
         Err(DoorClientFault::Refused(self.refusal(status, &bytes)?))
+    }
+
+    /// A request that changes nothing. Its answer begins within that time.
+    fn question(&self, path: &str, most: Duration) -> RequestBuilder<WithoutBody> {
+        self.limited(self.agent.get(format!("{}{path}", self.base)), most)
+    }
+
+    /// Gives an order, once the organism of this machine has answered: a process that is stopped would take from its
+    /// connections later what its sender has given up.
+    fn order<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        good: StatusCode,
+        give: impl FnOnce(RequestBuilder<WithBody>) -> Result<Response<Body>, ureq::Error>,
+    ) -> DoorResult<T> {
+        if self.pid.is_some()
+            && let Err(silent @ DoorClientFault::Silent { .. }) = self.status()
+        {
+            return Err(silent.meaning("; nothing was sent"));
+        }
+        let request = self.limited(self.agent.post(format!("{}{path}", self.base)), ANSWER);
+        let decided = self.decided(give(request), good);
+        decided.map_err(|fault| fault.meaning("; it may still carry this out"))
+    }
+
+    fn limited<B>(&self, request: RequestBuilder<B>, most: Duration) -> RequestBuilder<B> {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let limit = |most: Duration| Some(left.unwrap_or(most).clamp(Duration::from_millis(1), most));
+        let request = request.header("authorization", &self.authorization).config();
+        request.timeout_connect(limit(CONNECT)).timeout_recv_response(limit(most)).build()
     }
 
     fn decided<T: serde::de::DeserializeOwned>(
@@ -388,11 +431,11 @@ impl DoorClient {
         serde_json::from_slice(bytes).map(Box::new).map_err(|error| self.strange(status, &error.to_string()))
     }
 
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
-    }
-
     fn unreachable(&self, error: &ureq::Error) -> DoorClientFault {
+        if let (Some(pid), ureq::Error::Timeout(_)) = (self.pid, error) {
+            let fix = format!("kill -CONT {pid}, if it was stopped; or systole stop --now, which ends it");
+            return DoorClientFault::Silent { pid, effect: "", fix };
+        }
         let told = error.to_string();
         if let Some((_, words)) = told.split_once("invalid peer certificate: ") {
             return DoorClientFault::Uncertified { address: self.address.clone(), words: words.to_owned() };

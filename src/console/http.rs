@@ -21,11 +21,13 @@ use super::compressed;
 use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
+use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
 use super::request_refusals::{bad_address, bad_request, bearer, unfit_request, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
+use crate::edges::descriptors;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
@@ -94,14 +96,15 @@ impl HttpDoor {
             keyring,
             bodies: BodySeats::new(OWN_BODIES, BODIES),
             forms: BodySeats::new(OWN_FORMS, FORMS),
-            waiting: ClientPlaces::new(ClientPlaces::WAITING),
+            // The other half is for programs, for streams and for those who only look.
+            messages: MessageBounds::new(descriptors::most() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
             views: LogViews::default(),
             bound,
             sessions: Sessions::default(),
-            live: ClientPlaces::new(ClientPlaces::WAITING),
+            live: ClientPlaces::new(ClientPlaces::PAGES),
         });
         let router = routes::router()
             .merge(pages::routes())

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::failed_logins::FailedLogins;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
+use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
 use crate::edges::clock::WallClock;
 use crate::runtime::front::OrganismHandle;
@@ -24,7 +25,7 @@ pub(super) struct HttpState {
     /// Seats for messages and orders, and for forms, which are larger.
     pub(super) bodies: BodySeats,
     pub(super) forms: BodySeats,
-    pub(super) waiting: ClientPlaces,
+    pub(super) messages: MessageBounds,
     pub(super) keyring: Keyring,
     pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLogins>,
@@ -57,9 +58,8 @@ pub(super) struct ClientPlaces {
 }
 
 impl ClientPlaces {
-    /// Senders of one client that may wait for outcomes at once, and pages of one client that may follow the log: each
-    /// costs its connection.
-    pub(super) const WAITING: usize = 64;
+    /// Pages of one client that may follow the log at once: each costs its connection.
+    pub(super) const PAGES: usize = 64;
 
     pub(super) fn new(each: usize) -> ClientPlaces {
         ClientPlaces { each, clients: Mutex::default() }

@@ -16,7 +16,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
-use super::http_state::{Caller, ClientPlaces, HttpState, ParsedQuery};
+use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
@@ -65,6 +65,10 @@ pub(super) async fn messages(
         Ok(wait) => wait,
         Err(refusal) => return bad_request(refusal.message),
     };
+    let bounds = state.messages.of(&client);
+    let limit = state.front.composition().message_bytes;
+    let announced = announced(&headers).and_then(|length| usize::try_from(length).ok());
+    let room = bounds.room(announced.map_or(limit, |length| length.min(limit))).await;
     let document = match read(&state, &client, &headers, body).await {
         Ok(document) => document,
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
@@ -86,15 +90,16 @@ pub(super) async fn messages(
         false => document,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
-    let place = wait.map(|_| state.waiting.place(&client));
-    if matches!(place, Some(None)) {
-        let words =
-            format!("{} senders of this client wait for their outcomes already", ClientPlaces::WAITING);
-        let refusal = Refusal::new(Code::IngressUnavailable, words);
-        return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
-    }
+    let place = match wait.map(|_| state.messages.place(&client)).transpose() {
+        Ok(place) => place,
+        Err(words) => {
+            let refusal = Refusal::new(Code::IngressUnavailable, words);
+            return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
+        }
+    };
+    let held = (room, bounds.turn().await);
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
-    match state.front.ask(message).await {
+    match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
@@ -171,11 +176,14 @@ pub(super) async fn read(
     read_up_to(state.front.composition().message_bytes, headers, body).await
 }
 
+/// The length that the head announces for the body.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+}
+
 /// Reads a body of that many bytes, or fewer, within the time that it may take.
 pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
-    let announced =
-        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if let Some(length) = announced.filter(|length| *length > limit as u64) {
+    if let Some(length) = announced(headers).filter(|length| *length > limit as u64) {
         return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
     let mut parts = pin!(body.into_data_stream());

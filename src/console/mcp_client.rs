@@ -39,6 +39,8 @@ pub enum DoorAnswer {
 pub struct NoDoorAnswer {
     /// Whether nothing listens at the address, so that no organism had the message.
     pub is_unsent: bool,
+    /// Whether its process runs, but does not answer.
+    pub is_silent: bool,
     /// The operating system's error.
     pub words: String,
 }
@@ -49,7 +51,8 @@ impl NoDoorAnswer {
             ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
             other => matches!(other, ureq::Error::ConnectionFailed),
         };
-        NoDoorAnswer { is_unsent, words: error.to_string() }
+        let is_silent = matches!(error, ureq::Error::Timeout(_));
+        NoDoorAnswer { is_unsent, is_silent, words: error.to_string() }
     }
 }
 

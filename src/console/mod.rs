@@ -23,6 +23,7 @@ pub mod log_types;
 mod log_view;
 mod mcp;
 pub mod mcp_client;
+mod message_bounds;
 mod outcome;
 mod pages;
 mod percent;

@@ -5,15 +5,17 @@
 //! It identifies a client only by the subject, judges no payload, and closing it is the first step of a stop. If too
 //! many messages of a client are in progress, it refuses new ones at once and does not keep them.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::api_types;
 use super::inbound::{earlier, key_of, larger};
+use super::message_bounds::MessageBounds;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{going, unfit_request};
 use crate::edges::nats::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
@@ -24,8 +26,8 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 
-/// Messages of one client that may be in progress, or waited for, at once.
-const MESSAGES: usize = 64;
+/// Senders of all clients that may wait at once.
+const ALL: usize = 50_000;
 /// The pause before the broker is asked for messages again.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -38,14 +40,9 @@ pub struct WireDoor {
 struct WireState {
     front: OrganismHandle,
     /// Clients by their name in a subject.
-    clients: BTreeMap<String, Seated>,
+    clients: BTreeMap<String, Name>,
+    bounds: MessageBounds,
     closed: watch::Receiver<bool>,
-}
-
-/// A client, and the slots for its messages.
-struct Seated {
-    name: Name,
-    seats: Arc<Semaphore>,
 }
 
 impl WireDoor {
@@ -53,12 +50,11 @@ impl WireDoor {
     /// does.
     pub async fn open(front: &OrganismHandle) -> Option<WireDoor> {
         let clients = front.composition().clients.iter().filter(|(_, client)| client.over_nats);
-        let seated = |name: &Name| Seated { name: name.clone(), seats: Arc::new(Semaphore::new(MESSAGES)) };
-        let clients: BTreeMap<String, Seated> =
-            clients.map(|(name, _)| (token(name), seated(name))).collect();
+        let clients: BTreeMap<String, Name> = clients.map(|(name, _)| (token(name), name.clone())).collect();
         let broker = front.broker().filter(|_| !clients.is_empty())?;
         let (close, closed) = watch::channel(false);
-        let state = Arc::new(WireState { front: front.clone(), clients, closed });
+        let state =
+            Arc::new(WireState { front: front.clone(), clients, bounds: MessageBounds::new(ALL), closed });
         let first = match broker.upgrade() {
             Some(broker) => broker.failed_logins().await,
             None => return None,
@@ -116,26 +112,31 @@ async fn takes(
             _ = closed.wait_for(|closed| *closed) => return true,
         };
         let Some(mut knock) = knock else { return false };
-        let Some(Seated { name, seats }) = state.clients.get(&knock.client) else {
+        let Some(name) = state.clients.get(&knock.client) else {
             let words = "no client of this name connects over NATS";
             let fix = "`nats: true` under clients, and the configuration of the broker written again";
             refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).fixed_by(fix)).await;
             continue;
         };
-        let Ok(seat) = seats.clone().try_acquire_owned() else {
-            let many = MESSAGES.to_string();
-            let words = format!("{many} messages of {} are on their way, the most allowed", name.as_str());
-            let fix = "send it again later, with the same key";
-            refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
-            continue;
+        let bounds = state.bounds.of(name);
+        let held =
+            state.bounds.place(name).and_then(|place| Ok((place, bounds.room_now(knock.document.len())?)));
+        let (place, room) = match held {
+            Ok(held) => held,
+            Err(words) => {
+                let fix = "send it again later, with the same key";
+                refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
+                continue;
+            }
         };
         let (client, back) = (name.clone(), knock.back.take());
         let (state, kind) = (state.clone(), TaskKind::Message(client.clone()));
         let work = async move {
-            if let Err(refusal) = taken(&state, client, knock, back.as_ref()).await {
+            let held = Box::new((room, bounds.turn().await));
+            if let Err(refusal) = taken(&state, client, knock, held, back.as_ref()).await {
                 refuse(&back, &refusal).await;
             }
-            drop(seat);
+            drop(place);
         };
         // It ends with its answer, or with the organism.
         let _nobody_waits = tasks::start(kind, work, async |_| ());
@@ -159,6 +160,7 @@ async fn taken(
     state: &WireState,
     client: Name,
     knock: UnreadMessage,
+    held: Box<dyn Any + Send>,
     back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
     let UnreadMessage { key, to, thread, wait, document, .. } = knock;
@@ -173,7 +175,7 @@ async fn taken(
         };
     }
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
-    let receipt = match state.front.ask(message).await {
+    let receipt = match state.front.ask_holding(message, Some(held)).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,

@@ -15,7 +15,7 @@ use super::resting_verdict::RestingVerdict;
 use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
-use super::waiting::{SenderReply, WaitingRoom};
+use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
 use crate::config;
 use crate::edges::log::alarms::{LogAlarm, LogAlarms};
 use crate::edges::nats::Broker;
@@ -99,12 +99,19 @@ pub enum ReaderToken {}
 impl OrganismHandle {
     /// Sends in a message from outside and waits for its receipt. `None` if the organism has stopped.
     pub async fn ask(&self, message: ClientMessage) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
+        self.ask_holding(message, None).await
+    }
+
+    /// The same, with something that is held until the message is answered, even if its sender hangs up before.
+    pub async fn ask_holding(&self, message: ClientMessage, held: Held) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_holding(held);
+        let mut unhanded = UnusedTicket { room: &self.room, ticket: Some(ticket) };
         let ClientMessage { client, key, document, to, thread } = message;
         let raw = Raw::Asked { ticket, client, key, document, to, thread };
         // The way in is held while the message is passed in, not while waiting for its receipt.
         let handed = self.ways.upgrade()?.door.hand(raw).await;
         handed.then_some(())?;
+        unhanded.ticket = None;
         reply.await.ok()
     }
 

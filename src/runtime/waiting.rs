@@ -1,6 +1,7 @@
 //! Where senders wait for their receipts, and carriers for the result of a listener's message: each has a ticket
 //! and gets one answer. It decides nothing and keeps no answered tickets.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,9 @@ pub enum SenderReply {
     Done,
 }
 
+/// What is held for a sender until it is answered, even if it has hung up.
+pub type Held = Option<Box<dyn Any + Send>>;
+
 /// The waiting senders.
 #[derive(Default)]
 pub struct WaitingRoom {
@@ -33,8 +37,8 @@ pub struct WaitingRoom {
 
 /// A waiting sender.
 enum Asker {
-    /// A sender outside.
-    Outside(oneshot::Sender<SenderReply>),
+    /// A sender outside, with what is held for it.
+    Outside { sender: oneshot::Sender<SenderReply>, _held: Held },
     /// A listener that waits for its receipt.
     Listener(oneshot::Sender<Result<TakenReply, NoReceipt>>),
 }
@@ -49,8 +53,13 @@ struct Waiting {
 impl WaitingRoom {
     /// A ticket, and the channel for its answer.
     pub fn enter(&self) -> (Ticket, oneshot::Receiver<SenderReply>) {
+        self.enter_holding(None)
+    }
+
+    /// The same for a sender for whom something is held.
+    pub fn enter_holding(&self, held: Held) -> (Ticket, oneshot::Receiver<SenderReply>) {
         let (sender, receiver) = oneshot::channel();
-        (self.seat(Asker::Outside(sender)), receiver)
+        (self.seat(Asker::Outside { sender, _held: held }), receiver)
     }
 
     fn seat(&self, asker: Asker) -> Ticket {
@@ -78,7 +87,7 @@ impl WaitingRoom {
         let waiting = self.lock().askers.remove(&ticket);
         // A sender that hung up loses nothing: a repeat of the same key or delivery gets the receipt again.
         match waiting {
-            Some(Asker::Outside(sender)) => drop(sender.send(reply)),
+            Some(Asker::Outside { sender, .. }) => drop(sender.send(reply)),
             Some(Asker::Listener(sender)) => drop(sender.send(match reply {
                 SenderReply::Done | SenderReply::Receipt(..) => Ok(TakenReply::default()),
                 SenderReply::Refused(refusal) => {
@@ -86,6 +95,20 @@ impl WaitingRoom {
                 }
             })),
             None => {}
+        }
+    }
+}
+
+/// A ticket that no message has yet. If it never gets one, no one will answer it.
+pub(super) struct UnusedTicket<'a> {
+    pub(super) room: &'a WaitingRoom,
+    pub(super) ticket: Option<Ticket>,
+}
+
+impl Drop for UnusedTicket<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = &self.ticket {
+            self.room.lock().askers.remove(ticket);
         }
     }
 }
@@ -115,7 +138,7 @@ impl WaitingSenders for WaitingRoom {
         let waiting = self.lock().askers.remove(&ticket);
         match waiting {
             Some(Asker::Listener(sender)) => drop(sender.send(Ok(taken))),
-            Some(Asker::Outside(sender)) => drop(sender.send(SenderReply::Done)),
+            Some(Asker::Outside { sender, .. }) => drop(sender.send(SenderReply::Done)),
             None => {}
         }
     }
@@ -123,6 +146,8 @@ impl WaitingSenders for WaitingRoom {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use systole_core::types::codes::Code;
 
@@ -138,6 +163,22 @@ mod tests {
         assert_eq!(taken.await, Ok(TakenReply::default()));
         let told = core_payload::system_error(&refusal);
         assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
+    }
+
+    #[test]
+    fn what_is_held_for_a_sender_is_held_until_its_answer_even_if_it_hangs_up() {
+        let (room, held) = (WaitingRoom::default(), Arc::new(()));
+        let hold = || Some(Box::new(held.clone()) as Box<dyn Any + Send>);
+        let (first, reply) = room.enter_holding(hold());
+        drop(reply);
+        assert_eq!(Arc::strong_count(&held), 2);
+        room.done(first);
+        assert_eq!(Arc::strong_count(&held), 1);
+
+        // Its message was never passed in, so it is never answered.
+        let (second, _reply) = room.enter_holding(hold());
+        drop(UnusedTicket { room: &room, ticket: Some(second) });
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 
     #[tokio::test]

@@ -1,15 +1,20 @@
 //! Clients at the HTTP door of the real program: their credentials, receivers and roles, and how much of
 //! a refused message is reported.
 
+use std::io::Write as _;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 
 use serde_json::{Value, json};
+use systole::edges::descriptors;
+use systole::runtime::runfile::RunFile;
+use tokio::time::Instant;
 
 use crate::http::HOUSE;
 use crate::log_records::read_all;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
-use crate::program::{Answer, PATIENCE, Running, ask, ask_as, kept_from_events, run_file, systole};
+use crate::program::{
+    Answer, PATIENCE, Running, answer, ask, ask_as, connect, head, kept_from_events, run_file, systole,
+};
 
 const ALICE: &str = "alice-token-0123456789";
 const BOB: &str = "bob-token-0123456789";
@@ -250,34 +255,61 @@ fn a_client_with_many_refusals_must_wait_and_the_log_has_a_count() {
     assert_eq!(counts, throttled.len() as u64, "none was lost on the way");
 }
 
+/// Senders of one client that may wait at once.
+const WAITING: u64 = 5_000;
+
+/// Sends a message whose sender waits, and leaves its connection open.
+fn waits(run: &RunFile, token: &str, seconds: &str) -> std::net::TcpStream {
+    let bearer = format!("Bearer {token}");
+    let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", seconds)];
+    let document = say("waits");
+    let mut stream = connect(run);
+    let head = head("POST", "/v1/messages", &headers, &document.len().to_string());
+    stream.write_all((head + &document).as_bytes()).unwrap();
+    stream
+}
+
 #[test]
-fn a_client_whose_senders_all_wait_leaves_the_others_their_places() {
+fn five_thousand_senders_of_a_client_wait_and_leave_the_others_their_places() {
+    descriptors::raise();
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
+    let run = run_file(folder.path());
     assert_eq!(asks(folder.path(), BOB, "POST", "/v1/pause", "").status, 200);
-    let waits = |token: &str, seconds: &str| {
-        let bearer = format!("Bearer {token}");
-        let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", seconds)];
-        ask_as(&run_file(folder.path()), "POST", "/v1/messages", &headers, &say("waits"))
-    };
-    let (answers, answered) = sync_channel(65);
-    std::thread::scope(|scope| {
-        for _ in 0..65 {
-            let answers = answers.clone();
-            scope.spawn(move || answers.send(waits(ALICE, "300")).unwrap());
+    let position = || asks(folder.path(), BOB, "GET", "/v1/status", "").json["position"].as_u64().unwrap();
+    let (began, before) = (position(), memory(&organism));
+    let mut waiting = Vec::new();
+    while (waiting.len() as u64) < WAITING {
+        waiting.extend((0..100).map(|_| waits(&run, ALICE, "300")));
+        // A connection may wait for its turn, but not for long without a token.
+        let end = Instant::now() + PATIENCE;
+        while position() < began + waiting.len() as u64 {
+            assert!(Instant::now() < end, "{} of {} are taken", position() - began, waiting.len());
         }
-        let first = answered.recv_timeout(PATIENCE).unwrap();
-        assert_eq!((first.status, text(&first.json, "code")), (503, "ingress.unavailable"), "one too many");
-        assert!(text(&first.json, "message").starts_with("64 senders of this client"), "{first:?}");
-        assert_eq!(waits(BOB, "1").status, 202, "bob's places are his own");
-        assert_eq!(sends(folder.path(), ALICE, "", &say("does not wait")).status, 202);
-        organism.interrupt();
-    });
-    let others: Vec<Answer> = answered.try_iter().collect();
-    assert_eq!(others.len(), 64);
-    assert!(others.iter().all(|other| text(&other.json["result"], "outcome") == "open"), "{others:?}");
-    let waiting = stored(folder.path()).into_iter().filter(|r| r.3.contains("waits")).count();
-    assert_eq!(waiting, 65, "nothing is recorded of the one that was refused");
+    }
+    let grown = memory(&organism).saturating_sub(before);
+    assert!(grown < (WAITING * 48) << 10, "{grown} bytes for {WAITING} that wait");
+
+    let first = answer(waits(&run, ALICE, "300"));
+    assert_eq!((first.status, text(&first.json, "code")), (503, "ingress.unavailable"), "one too many");
+    assert!(text(&first.json, "message").starts_with("5000 senders of alice wait"), "{first:?}");
+    assert_eq!(answer(waits(&run, BOB, "1")).status, 202, "bob's places are his own");
+    assert_eq!(sends(folder.path(), ALICE, "", &say("does not wait")).status, 202);
+    assert_eq!(position(), began + WAITING + 2, "nothing is recorded of the one that was refused");
+
+    assert_eq!(asks(folder.path(), BOB, "POST", "/v1/resume", "").status, 200);
+    for stream in waiting {
+        let answer = answer(stream);
+        assert!(answer.status == 200 && answer.body.contains(">waits<"), "{answer:?}");
+    }
+    organism.interrupt();
+}
+
+/// The resident memory of a process.
+fn memory(organism: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", organism.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
 /// Names ten thousand foreign deliveries, then answers.

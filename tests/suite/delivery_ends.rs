@@ -1,10 +1,12 @@
 //! How programs that stay running end: by themselves, by our signal, and with the organism.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use systole::edges::delivery::CarrierWaits;
 use systole_core::types::composition::Reach;
 use systole_core::types::ports::{CallBack, CarrierReport};
+use tokio::time::Instant;
 
 use crate::script::{LOOP, each, pong, said};
 use crate::stage::{CarrierStage, QUICK, alive, cast, folder, program, shell, until};
@@ -175,6 +177,42 @@ async fn a_stopped_program_that_holds_a_called_back_delivery_is_killed() {
     stage.expect("joined", "").await;
     stage.hand("d3");
     assert_eq!(stage.report().await, pong("d3"));
+}
+
+#[tokio::test]
+async fn a_program_that_once_left_a_cancel_unanswered_is_killed_as_soon_as_it_is_called_back() {
+    let at = folder("left_a_cancel");
+    let script = |case: &str| std::fs::write(at.join("work.sh"), LOOP.replace("CASE", case)).unwrap();
+    script("case $line in '<cancel '*) ;; *) say progress $d got;; esac");
+    let grace = Duration::from_secs(4);
+    let patient = CarrierWaits { called_back_ms: 4_000, ..QUICK };
+    let mut stage = cast(Reach::Process(program(&["/bin/sh", "work.sh"], at.clone()))).paced(patient).start();
+    stage.expect("joined", "").await;
+    let lives = [
+        ("d1", "it kept a delivery that was called back", true),
+        ("d2", "a delivery was called back, and it left an earlier cancel unanswered", false),
+    ];
+    for (delivery, because, has_grace) in lives {
+        stage.hand(delivery);
+        assert_eq!(stage.report().await, said("progress", delivery, "got"));
+        if !has_grace {
+            // The life after this one begins with another file.
+            script("case $line in '<cancel '*) answer $d;; *) say progress $d got;; esac");
+        }
+        let began = Instant::now();
+        stage.call_back(delivery, CallBack::TimedOut);
+        let gone = stage.report().await;
+        let begins = format!("gone {delivery} listener.timeout: stopped");
+        assert!(gone.starts_with(&begins) && gone.contains(because), "{gone}");
+        assert_eq!(began.elapsed() >= grace, has_grace, "{delivery}: {:?}", began.elapsed());
+        stage.expect("left: stopped after", "").await;
+        stage.expect("joined", "").await;
+    }
+    stage.hand("d3");
+    assert_eq!(stage.report().await, said("progress", "d3", "got"));
+    stage.call_back("d3", CallBack::Cancelled);
+    assert_eq!(stage.report().await, pong("d3"), "another file may be another program");
+    stage.stop().await;
 }
 
 #[tokio::test]

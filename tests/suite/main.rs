@@ -168,6 +168,7 @@ mod session;
 mod settings;
 mod shaky_log;
 mod siege;
+mod silent_pump;
 mod site;
 mod stage;
 mod stalled;

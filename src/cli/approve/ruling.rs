@@ -4,7 +4,7 @@
 //! Orders come in, each about one request. The result of each is printed; the exit is that of the first refused
 //! order.
 
-use crate::cli::elsewhere::OrganismElsewhere;
+use crate::cli::elsewhere::{OrganismElsewhere, unheard};
 use crate::cli::exit::CommandExit;
 use crate::cli::here;
 use crate::cli::place::Place;
@@ -43,7 +43,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
                 Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.request), &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting reports that.
                 Err(DoorClientFault::Unreachable { .. }) => break,
-                Err(unheard) => return Err(screen.fail(CommandExit::Unavailable, unheard)),
+                Err(fault) => return Err(unheard(screen, &fault)),
             }
             left.next();
         }

@@ -166,7 +166,7 @@ fn holder(log: &Path, start: &str) -> Finding {
     }
 }
 
-/// What keeps the log from being written, as the organism that runs on it says.
+/// What keeps the log from being written, as the organism that runs on it says, or that it does not answer.
 fn alarms(log: &Path) -> Vec<Finding> {
     let now = WallClock.now();
     let finding = |alarm: ApiAlarm| {
@@ -176,7 +176,13 @@ fn alarms(log: &Path) -> Vec<Finding> {
             false => Finding::note("writing", words, format!("if it comes back: {}", alarm.fix)),
         }
     };
-    alarms_of(log).into_iter().map(finding).collect()
+    match alarms_of(log) {
+        Ok(alarms) => alarms.into_iter().map(finding).collect(),
+        Err(silent) => {
+            let (words, fix) = (silent.to_string(), silent.fix().to_owned());
+            vec![Finding::problem("answers", words, fix, CommandExit::Unavailable)]
+        }
+    }
 }
 
 fn run_file(log: &Path) -> Option<Finding> {

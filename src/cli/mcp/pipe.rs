@@ -21,6 +21,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The code of an error that is not the message's.
 const INTERNAL: i64 = -32603;
 const REQUEST: i64 = -32600;
+/// The error for a request that a running organism leaves unanswered.
+const SILENT: &str = "the organism runs and does not answer; systole doctor says which process it is, and once that \
+                      answers, call again with the same key";
 
 /// Finds the door anew, as an organism that was started again has another.
 pub(super) type DoorFinder = Box<dyn Fn() -> Option<McpClient> + Send>;
@@ -102,6 +105,7 @@ fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open
                 drop(open);
             });
         }
+        Err(fault) if fault.is_silent => refuse(screen, line, INTERNAL, SILENT),
         Err(fault) => refuse(screen, line, INTERNAL, &gone(&fault.words)),
     }
 }

@@ -6,16 +6,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use super::super::here as process;
 use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
 use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
-use crate::cli::elsewhere::OrganismElsewhere;
+use crate::cli::elsewhere::{OrganismElsewhere, unheard};
 use crate::cli::refused;
 use crate::console::api_types::ApiReceipt;
-use crate::console::client::{DoorClient, DoorClientFault};
+use crate::console::client::DoorClient;
 use systole_core::types::ids::ThreadId;
 
 /// How often the line with who works is rewritten.
@@ -75,6 +75,7 @@ pub(in crate::cli) async fn one(
     parcel: &Parcel,
     signals: &mut Signals,
 ) -> Option<CommandExit> {
+    let until = parcel.timeout.map(|limit| Instant::now() + limit);
     let mut handing = pin!(way.hand(parcel));
     // Whether it is accepted must be known before it can be cancelled.
     let mut is_over = false;
@@ -88,7 +89,7 @@ pub(in crate::cli) async fn one(
         Decided::Done(receipt) => receipt,
         Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
         Decided::NoOrganism => return None,
-        Decided::Unheard(unheard) => return Some(screen.fail(CommandExit::Unavailable, unheard)),
+        Decided::Unheard(fault) => return Some(unheard(screen, &fault)),
     };
     taken(screen, &receipt, parcel);
     if !parcel.wait {
@@ -97,7 +98,7 @@ pub(in crate::cli) async fn one(
     if !is_over {
         let waiting = wait(screen, way, &receipt, parcel.spoken);
         tokio::select! {
-            exit = within(parcel.timeout, waiting) => {
+            exit = ended_by(until, waiting) => {
                 return Some(exit.unwrap_or_else(|| too_late(screen, &receipt)));
             }
             _ = signals.next() => {}
@@ -138,9 +139,9 @@ fn stopped(thread: &str) -> String {
 }
 
 /// The work's result, unless it takes longer.
-async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+async fn ended_by<T>(until: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match until {
+        Some(until) => timeout_at(until, work).await.ok(),
         None => Some(work.await),
     }
 }
@@ -182,11 +183,9 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool)
                 drop(waiter);
                 return process::log_fault(screen, &fault);
             }
-            Next::Unheard(unheard) => {
+            Next::Unheard(fault) => {
                 drop(waiter);
-                let is_broken = matches!(unheard, DoorClientFault::Broken { .. });
-                return screen
-                    .fail(if is_broken { CommandExit::Log } else { CommandExit::Unavailable }, unheard);
+                return unheard(screen, &fault);
             }
         }
     }

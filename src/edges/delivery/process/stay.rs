@@ -35,15 +35,25 @@ const LONGEST_TRIES: u32 = 4;
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     let mut deaths = 0;
     let mut down = false;
+    // The files of the program that left a cancel unanswered.
+    let mut left_cancel = None;
     loop {
         let started = match begin(&post, &place).await {
             std::ops::ControlFlow::Continue(started) => started,
             std::ops::ControlFlow::Break(words) => return post.close(Code::ListenerDown, &words).await,
         };
         let end = match started {
-            Ok(started) => live(started, &post, &place, down).await,
-            Err(words) => End { words, answered: false, joined: false, hopeless: true, stopped: false },
+            Ok(started) => live(started, &post, &place, down, left_cancel.as_deref()).await,
+            Err(words) => End {
+                words,
+                answered: false,
+                joined: false,
+                hopeless: true,
+                stopped: false,
+                left_cancel: None,
+            },
         };
+        left_cancel = end.left_cancel.or(left_cancel);
         if end.stopped {
             return post.close(Code::ListenerLost, &end.words).await;
         }
@@ -116,6 +126,16 @@ struct End {
     hopeless: bool,
     /// Whether we ended it because the carrier was stopped.
     stopped: bool,
+    /// Its files, if it left a cancel unanswered.
+    left_cancel: Option<Vec<ProgramFile>>,
+}
+
+/// What is known of a program when it begins.
+struct Beginning {
+    sandbox: Option<&'static str>,
+    files: Vec<ProgramFile>,
+    /// Whether it may still answer a delivery that was called back: not if it once left a cancel unanswered.
+    has_grace: bool,
 }
 
 /// Why a life must end, or has ended.
@@ -123,26 +143,38 @@ enum Cause {
     Exited(Option<ExitStatus>),
     Unplugged,
     Broke(String),
-    Overdue,
+    Overdue {
+        /// Whether it had time to answer.
+        had_grace: bool,
+    },
     Stop,
 }
 
-async fn live(started: Started, post: &Post, place: &Arc<Workplace>, was_down: bool) -> End {
+async fn live(
+    started: Started,
+    post: &Post,
+    place: &Arc<Workplace>,
+    was_down: bool,
+    left_cancel: Option<&[ProgramFile]>,
+) -> End {
     let Started { stdin, stdout, stderr, mut group, sandbox } = started;
-    let up = (sandbox.map(SandboxLevel::as_str), files::of(place).await);
+    let files = files::of(place).await;
+    let has_grace = left_cancel != Some(files.as_slice());
+    let up = Beginning { sandbox: sandbox.map(SandboxLevel::as_str), files, has_grace };
     let words = LastWords::heard_by(post.ear.clone());
     let answered = Answered::default();
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let mut joined = !was_down;
     if joined {
-        post.joined_with(up.0, up.1.clone()).await;
+        post.joined_with(up.sandbox, up.files.clone()).await;
     }
     let watching = async {
         let cause = cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, &up)).await;
+        let is_overdue = matches!(cause, Cause::Overdue { .. });
         let fate = finish(cause, &mut group, post).await;
         over.send_replace(true);
-        fate
+        (fate, is_overdue)
     };
     let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
     let hearing = async {
@@ -152,7 +184,8 @@ async fn live(started: Started, post: &Post, place: &Arc<Workplace>, was_down: b
         let _ended_already = broke.send(heard);
     };
     // All three run in this task, so that the program's output is read to its end before what it owes is counted.
-    let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    let ((fate, is_overdue), (), ()) =
+        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
     post.ear.ended(&fate.describe_end(group.age_ms()), group.was_signalled());
     let owed = post.mailbox.settle_all();
     let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
@@ -161,7 +194,8 @@ async fn live(started: Started, post: &Post, place: &Arc<Workplace>, was_down: b
         post.gone(token, code, words.clone()).await;
     }
     let stopped = matches!(fate, Fate::Stopped(_));
-    End { words, answered: answered.so_far(), joined, hopeless: false, stopped }
+    let left_cancel = is_overdue.then_some(up.files);
+    End { words, answered: answered.so_far(), joined, hopeless: false, stopped, left_cancel }
 }
 
 /// Brings the program what is on the mailbox until there is a reason to stop; then its stdin is closed.
@@ -172,8 +206,9 @@ async fn cause(
     place: &Workplace,
     answered: &Answered,
     mut breaking: oneshot::Receiver<Result<(), String>>,
-    (joined, up): (&mut bool, &(Option<&'static str>, Vec<ProgramFile>)),
+    (joined, up): (&mut bool, &Beginning),
 ) -> Cause {
+    let grace = if up.has_grace { Duration::from_millis(post.pace.called_back_ms) } else { Duration::ZERO };
     let mut bringing = pin!(bring(stdin, post, place));
     let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
     loop {
@@ -184,7 +219,7 @@ async fn cause(
                 Ok(Err(words)) => Cause::Broke(words),
                 _ => Cause::Unplugged,
             },
-            () = post.mailbox.overdue(Duration::from_millis(post.pace.called_back_ms)) => return Cause::Overdue,
+            () = post.mailbox.overdue(grace) => return Cause::Overdue { had_grace: up.has_grace },
             () = post.stopped() => return Cause::Stop,
             (token, why) = post.mailbox.unsent() => {
                 post.gone(token, called_back(why), UNSENT.to_owned()).await;
@@ -195,7 +230,7 @@ async fn cause(
         };
         if proven {
             *joined = true;
-            post.joined_with(up.0, up.1.clone()).await;
+            post.joined_with(up.sandbox, up.files.clone()).await;
         }
     }
 }
@@ -238,7 +273,13 @@ async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
             (Ladder::rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
         }
         Cause::Broke(words) => (Ladder::kill(), words),
-        Cause::Overdue => (Ladder::kill(), "it kept a delivery that was called back".to_owned()),
+        Cause::Overdue { had_grace: true } => {
+            (Ladder::kill(), "it kept a delivery that was called back".to_owned())
+        }
+        Cause::Overdue { had_grace: false } => {
+            let words = "a delivery was called back, and it left an earlier cancel unanswered";
+            (Ladder::kill(), words.to_owned())
+        }
         Cause::Stop => {
             return Fate::Stopped(group.end(Ladder::drain(&post.pace)).await);
         }

@@ -1,0 +1,136 @@
+//! How much of this process the messages of one client may take: while they are not judged, and while their senders
+//! wait for outcomes. Each door has its own bounds. No client takes what belongs to the others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use systole_core::types::ids::Name;
+
+/// Senders of one client that may wait at once: each costs a few kilobytes, and over HTTP its connection.
+const WAITING: usize = 5_000;
+/// Messages of one client that may be with the validators and the pump at once: a few batches, so that those of others
+/// need not wait long behind them.
+const UNJUDGED: usize = 1_024;
+/// KiB of the messages of one client whose senders have no receipt yet.
+const UNJUDGED_KIB: usize = 64 << 10;
+
+/// The bounds of all clients of a door.
+pub(super) struct MessageBounds {
+    /// Senders of all clients that may wait at once.
+    most: usize,
+    all: Arc<Semaphore>,
+    clients: Mutex<BTreeMap<Name, ClientBounds>>,
+}
+
+/// The bounds of one client. A semaphore is never closed, so that every wait for one ends.
+#[derive(Clone)]
+pub(super) struct ClientBounds {
+    waiting: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
+    kib: Arc<Semaphore>,
+}
+
+/// A sender that waits.
+pub(super) struct WaitingPlace {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+impl MessageBounds {
+    /// Those of a door at which so many senders may wait.
+    pub(super) fn new(most: usize) -> MessageBounds {
+        MessageBounds { most, all: Arc::new(Semaphore::new(most)), clients: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, client: &Name) -> ClientBounds {
+        let new = || ClientBounds {
+            waiting: Arc::new(Semaphore::new(WAITING)),
+            turns: Arc::new(Semaphore::new(UNJUDGED)),
+            kib: Arc::new(Semaphore::new(UNJUDGED_KIB)),
+        };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.entry(client.clone()).or_insert_with(new).clone()
+    }
+
+    /// A place for a sender that waits, or why there is none.
+    pub(super) fn place(&self, client: &Name) -> Result<WaitingPlace, String> {
+        let own = self.of(client).waiting.try_acquire_owned();
+        let own =
+            own.map_err(|_| format!("{WAITING} senders of {client} wait already, the most for one client"))?;
+        let all = self.all.clone().try_acquire_owned();
+        let full = |_| format!("{} senders wait already, the most for all clients", self.most);
+        Ok(WaitingPlace { _own: own, _all: all.map_err(full)? })
+    }
+}
+
+impl ClientBounds {
+    /// Room for the bytes of a message, as soon as there is some.
+    pub(super) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.kib.clone().acquire_many_owned(kib(bytes)).await.ok()
+    }
+
+    /// The same at once, or why there is none.
+    pub(super) fn room_now(&self, bytes: usize) -> Result<OwnedSemaphorePermit, String> {
+        let room = self.kib.clone().try_acquire_many_owned(kib(bytes));
+        room.map_err(|_| {
+            format!("{} MiB of your messages are not judged yet, the most allowed", UNJUDGED_KIB >> 10)
+        })
+    }
+
+    /// The turn of a message to be judged.
+    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        self.turns.clone().acquire_owned().await.ok()
+    }
+}
+
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 10).max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use systole_core::types::limits;
+
+    fn is_ready<T>(work: impl Future<Output = T>) -> bool {
+        matches!(pin!(work).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
+    }
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    #[test]
+    fn unjudged_messages_of_a_client_are_bounded_in_number_and_in_bytes() {
+        let bounds = MessageBounds::new(10);
+        let alice = bounds.of(&name("alice"));
+        let mut large: Vec<_> = (0..64).map(|_| alice.room_now(limits::MESSAGE_BYTES).unwrap()).collect();
+        assert!(alice.room_now(1).unwrap_err().starts_with("64 MiB"));
+        assert!(!is_ready(alice.room(1)) && !is_ready(bounds.of(&name("alice")).room(0)));
+        assert!(is_ready(bounds.of(&name("bob")).room(limits::MESSAGE_BYTES)), "they are alice's own");
+        large.pop();
+        assert!(is_ready(alice.room(1)) && alice.room_now(limits::MESSAGE_BYTES).is_ok());
+
+        let turns: Vec<_> = (0..UNJUDGED).map(|_| alice.turns.clone().try_acquire_owned().unwrap()).collect();
+        assert!(!is_ready(alice.turn()) && is_ready(bounds.of(&name("bob")).turn()));
+        drop(turns);
+        assert!(is_ready(alice.turn()));
+    }
+
+    #[test]
+    fn senders_that_wait_leave_places_for_other_clients_and_descriptors_for_the_rest() {
+        let bounds = MessageBounds::new(WAITING + 1);
+        let mut own: Vec<_> = (0..WAITING).map(|_| bounds.place(&name("alice")).unwrap()).collect();
+        assert!(bounds.place(&name("alice")).err().unwrap().starts_with("5000 senders of alice"));
+        own.push(bounds.place(&name("bob")).unwrap());
+        assert!(bounds.place(&name("bob")).err().unwrap().starts_with("5001 senders wait"));
+        own.clear();
+        assert!(bounds.place(&name("alice")).is_ok());
+    }
+}
