@@ -476,13 +476,16 @@ fn start_sorter(
                 CarrierReport::Gone { token, code, words } => {
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
-                CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
+                CarrierReport::NotNow { token, words } => {
+                    pump.send(PumpInput::NotNow { token, words }).await.is_ok()
+                }
                 CarrierReport::Adopted { listener, found, lost } => {
                     pump.send(PumpInput::Adopted { listener, found, lost }).await.is_ok()
                 }
                 CarrierReport::Taken { token, age_ms, now, has_waited } => {
                     pump.send(PumpInput::Taken { token, age_ms, now, has_waited }).await.is_ok()
                 }
+                CarrierReport::Untaken { token } => pump.send(PumpInput::Untaken { token }).await.is_ok(),
                 CarrierReport::Joined { listener, sandbox, files } => {
                     let joined = PumpNotice::Joined { listener, sandbox, files };
                     pump.send(PumpInput::Noticed(joined)).await.is_ok()

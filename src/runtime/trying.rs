@@ -295,7 +295,8 @@ impl Hearing<'_> {
                     CarrierReport::Joined { .. }
                     | CarrierReport::Left { .. }
                     | CarrierReport::Adopted { .. }
-                    | CarrierReport::Taken { .. },
+                    | CarrierReport::Taken { .. }
+                    | CarrierReport::Untaken { .. },
                 ) => continue,
                 Some(CarrierReport::Misplaced { speech, .. }) => {
                     let stray = admit::misplaced(&self.room.listener.name, &speech);

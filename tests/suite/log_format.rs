@@ -7,12 +7,14 @@ use std::sync::Arc;
 use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::pump::fold::apply;
 use systole_core::pump::state::{PumpState, Thread};
+use systole_core::rules::core_payload::{self, AttemptState};
 use systole_core::types::fields::field;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{FORMAT, Record, RecordCode, RecordKind};
+use systole_core::types::time::Millis;
 
 use crate::log_records::{Author, Folder, batch, edit_at, root};
 use crate::pump::cut::{busy, spread, thinking};
@@ -84,6 +86,21 @@ fn in_pieces() -> LogBatch {
     LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(30), 10)]) }
 }
 
+/// The additional content of the fixture of format 7: an attempt that waits, and goes on when a worker takes it.
+fn waiting() -> LogBatch {
+    let mut author = Author::default();
+    let states = [
+        AttemptState::Waits("worker".to_owned(), "no worker takes it".to_owned()),
+        AttemptState::Taken(Millis(1_790_000_000_000)),
+    ];
+    batch(states.map(|state| {
+        let body = core_payload::attempt_state(1, Millis(0), &state);
+        author.record(&root(40), &body, |header| {
+            (header.kind, header.code) = (RecordKind::Attempt, Some(RecordCode::Attempting(state.effect())));
+        })
+    }))
+}
+
 /// Run by hand, once, for a new format number:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -95,7 +112,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces()]) {
+    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting()]) {
         assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -259,6 +276,27 @@ fn c13_a_log_of_format_6_has_its_documents_in_pieces_and_is_written_on() {
     }
     let next = Author::default().record(&root(9), b"", |_| {});
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(13)));
+}
+
+#[test]
+fn c13_a_log_of_format_7_says_what_waits_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(7), folder.log()).unwrap();
+    let saw = VerifySummary { records: 14, threads: 10, documents: 4, last: Position(14) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let told = opened.reader.of_thread(&root(40), 1, 3).unwrap();
+    let states: Vec<_> =
+        told.iter().map(|(_, record)| core_payload::read_attempt_state(&record.body)).collect();
+    assert_eq!(
+        states,
+        [
+            Some(AttemptState::Waits("worker".to_owned(), "no worker takes it".to_owned())),
+            Some(AttemptState::Taken(Millis(1_790_000_000_000))),
+        ]
+    );
+    let next = Author::default().record(&root(9), b"", |_| {});
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(15)));
 }
 
 #[test]

@@ -259,7 +259,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
 async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
     let folder = echo();
     let log = folder.path().join("hello.db");
-    for format in 1..6 {
+    for format in 1..7 {
         let folder = echo();
         let log = folder.path().join("hello.db");
         std::fs::copy(fixture(format), &log).unwrap();
@@ -274,9 +274,9 @@ async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
     edit_at(&log, "DROP TABLE piece; PRAGMA user_version = 5");
     let organism = start(folder.path()).await;
     let notes = organism.notes().join("\n");
-    assert!(notes.contains("was converted from format 5 to format 6"), "{notes}");
+    assert!(notes.contains("was converted from format 5 to format 7"), "{notes}");
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
-    assert_eq!(sqlite::format(&log), Ok(6));
+    assert_eq!(sqlite::format(&log), Ok(7));
 }

@@ -254,7 +254,9 @@ fn line(report: CarrierReport) -> Option<String> {
             assert_eq!(listener, name("echo"));
             format!("said {}", String::from_utf8_lossy(&speech.document()))
         }
-        CarrierReport::Adopted { .. } | CarrierReport::Taken { .. } => return None,
+        CarrierReport::Adopted { .. } | CarrierReport::Taken { .. } | CarrierReport::Untaken { .. } => {
+            return None;
+        }
         CarrierReport::Misplaced { .. } => panic!("a pipe is one place"),
         CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
         CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),

@@ -44,6 +44,8 @@ pub(crate) enum Act<'r> {
     DeadLetter { call: &'r str, turn: u32 },
     /// A further attempt at a turn.
     Attempt { call: &'r str, turn: u32 },
+    /// What happens to an attempt meanwhile: it waits, goes on, or a worker takes it.
+    Marks { call: &'r str },
     /// An entry of a listener's journal.
     Writes { call: &'r str, turn: u32 },
     /// Refuses what a listener said while it worked; the turn stays out.
@@ -125,6 +127,7 @@ impl<'r> Act<'r> {
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Writes { call, .. }
+            | Act::Marks { call }
             | Act::Denies { call }
             | Act::Attempt { call, .. } => Some(call),
             Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
@@ -206,6 +209,7 @@ pub(crate) fn read(record: &LogLine) -> Result<Act<'_>, String> {
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),
         ("outcome", Some(_)) => Ok(Act::Outcome { call: call(record)? }),
+        ("attempt", Some("waits" | "goes-on" | "taken")) => Ok(Act::Marks { call: call(record)? }),
         ("attempt", _) => Ok(Act::Attempt { call: call(record)?, turn: turn(record)? }),
         ("terminal", Some(_)) => Ok(Act::Terminal),
         (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),

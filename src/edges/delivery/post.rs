@@ -83,6 +83,11 @@ impl Post {
         self.report(CarrierReport::Taken { token, age_ms, now, has_waited }).await;
     }
 
+    /// No worker takes a delivery.
+    pub(super) async fn untaken(&self, token: LeaseToken) {
+        self.report(CarrierReport::Untaken { token }).await;
+    }
+
     /// Nothing that waits on the mailbox can begin just now.
     pub(super) async fn put_off_waiting(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {

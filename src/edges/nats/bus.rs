@@ -16,8 +16,8 @@ use super::unusable::{BrokerFault, line};
 use super::wire::Wire;
 use systole_core::types::ids::Name;
 
-/// The number of the stream's format; a reader checks it first.
-const FORMAT: u32 = 1;
+/// How long the broker knows which deliveries it had.
+const REMEMBERS: Duration = Duration::from_secs(600);
 
 const ORGANISM_KEY: &str = "systole.organism";
 const FORMAT_KEY: &str = "systole.format";
@@ -52,6 +52,7 @@ fn ours(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
         // A full stream refuses new messages; stored messages are never dropped.
         discard: DiscardPolicy::New,
         num_replicas: copies,
+        duplicate_window: REMEMBERS,
         ..Config::default()
     }
 }
@@ -65,9 +66,9 @@ pub(super) async fn find_or_make(
     copies: usize,
 ) -> Result<Option<usize>, BrokerFault> {
     let wanted = ours(organism, subjects, copies);
-    let found = found_or_made(wire, organism, &wanted).await?;
+    let found = found_or_made(wire, organism, &wanted, &DELIVERIES).await?;
     judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
-    enough_copies(wire, &found.config, copies).await?;
+    bring_up(wire, &found.config, &wanted, &DELIVERIES).await?;
     Ok(largest(&found.config))
 }
 
@@ -81,8 +82,9 @@ pub(super) async fn found_or_made(
     wire: &Wire,
     organism: &Name,
     wanted: &Config,
+    held: &Held,
 ) -> Result<Info, BrokerFault> {
-    let wanted = Config { metadata: metadata(organism), ..wanted.clone() };
+    let wanted = Config { metadata: metadata(organism, held.format), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
     match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
@@ -94,8 +96,8 @@ pub(super) async fn found_or_made(
     }
 }
 
-fn metadata(organism: &Name) -> std::collections::HashMap<String, String> {
-    [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, FORMAT.to_string())]
+fn metadata(organism: &Name, format: u32) -> std::collections::HashMap<String, String> {
+    [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, format.to_string())]
         .map(|(key, value)| (key.to_owned(), value))
         .into()
 }
@@ -120,12 +122,24 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
     }
 }
 
-/// Raises the number of copies of our stream to at least this number. More copies are an operator's choice.
-pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) -> Result<(), BrokerFault> {
-    if found.num_replicas >= copies {
+/// Brings our stream up to what this version wants: the number of its format, so that older versions refuse it, at
+/// least as many copies, and at least as long a memory of what it had. More is an operator's choice.
+pub(super) async fn bring_up(
+    wire: &Wire,
+    found: &Config,
+    wanted: &Config,
+    held: &Held,
+) -> Result<(), BrokerFault> {
+    let copies = found.num_replicas.max(wanted.num_replicas);
+    let duplicate_window = found.duplicate_window.max(wanted.duplicate_window);
+    let mut metadata = found.metadata.clone();
+    metadata.insert(FORMAT_KEY.to_owned(), held.format.to_string());
+    let is_up = found.num_replicas == copies && found.duplicate_window == duplicate_window;
+    if is_up && found.metadata == metadata {
         return Ok(());
     }
-    let (wanted, stream) = (Config { num_replicas: copies, ..found.clone() }, &found.name);
+    let wanted = Config { num_replicas: copies, duplicate_window, metadata, ..found.clone() };
+    let stream = &found.name;
     let what = format!("the stream {stream} was to be kept in {copies} copies");
     match wire.ask::<Info>(&what, &format!("STREAM.UPDATE.{stream}"), &wanted).await? {
         Response::Ok(_) => Ok(()),
@@ -150,6 +164,8 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
 
 /// The checks that differ between the two streams, with the text for each.
 pub(super) struct Held {
+    /// The number of the stream's format; a reader checks it first.
+    pub(super) format: u32,
     /// The text for a different retention.
     pub(super) retention: &'static str,
     /// What the messages of one subject belong to, in words.
@@ -164,6 +180,7 @@ pub(super) struct Held {
 
 /// The stream of deliveries.
 const DELIVERIES: Held = Held {
+    format: 1,
     retention: "its retention is not a work queue",
     share: "for each listener",
     deleting: |found| found.sealed || found.deny_delete || found.deny_purge,
@@ -183,7 +200,7 @@ pub(super) fn judge(
     match owner(found, organism) {
         Owner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
         Owner::Ours(format) => match format.parse::<u32>() {
-            Ok(FORMAT) => match altered(wanted, found, held) {
+            Ok(number) if number <= held.format => match altered(wanted, found, held) {
                 changes if changes.is_empty() => Ok(()),
                 changes => Err(BrokerFault::Altered {
                     address,
@@ -192,7 +209,7 @@ pub(super) fn judge(
                     fix: held.fix,
                 }),
             },
-            _ => Err(BrokerFault::Newer { address, stream, found: line(&format), known: FORMAT }),
+            _ => Err(BrokerFault::Newer { address, stream, found: line(&format), known: held.format }),
         },
     }
 }

@@ -24,6 +24,7 @@ pub const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 /// The stream of a log.
 pub(super) const RECORDS: bus::Held = bus::Held {
+    format: 2,
     retention: "messages leave it when they were read",
     share: "of a partition",
     deleting: |found| !found.deny_delete || !found.deny_purge,

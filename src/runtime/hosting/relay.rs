@@ -115,7 +115,8 @@ impl Relays {
                 // A host carries nothing over NATS itself.
                 CarrierReport::Joined { .. }
                 | CarrierReport::Adopted { .. }
-                | CarrierReport::Taken { .. } => {}
+                | CarrierReport::Taken { .. }
+                | CarrierReport::Untaken { .. } => {}
                 CarrierReport::Left { listener, words } => (self.tell)(&listener, &HostEvent::Fell(words)),
             }
         }

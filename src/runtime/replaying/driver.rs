@@ -81,6 +81,8 @@ pub(super) struct Driver<'a> {
     answers: JournalModel,
     run: Option<PumpRun>,
     out: BTreeMap<LeaseToken, OutDelivery>,
+    /// What was out when the pump was started last.
+    before: BTreeMap<LeaseToken, OutDelivery>,
     ready: Vec<ReadyInput>,
     inputs: u64,
     /// The recorded position that the replay has reached.
@@ -117,6 +119,7 @@ impl<'a> Driver<'a> {
             answers: JournalModel::default(),
             run: None,
             out: BTreeMap::new(),
+            before: BTreeMap::new(),
             ready: Vec::new(),
             inputs: 0,
             at: Position(0),
@@ -195,18 +198,46 @@ impl<'a> Driver<'a> {
         };
         let mut engine = Engine::new(recovered, ports, self.log.last()?);
         engine.send_only(Some(HashSet::new()));
+        engine.adopt();
         engine.boot();
         let performers = performers(&page.file, &self.answers, self.real.live.as_ref())?;
         let (begun, performance) = (BegunViews::default(), Performance::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
+        self.adopt()
+    }
+
+    /// What workers on other machines had goes on, as far as it is recorded that it did.
+    fn adopt(&mut self) -> Result<(), CannotReplay> {
+        let mut expected: BTreeMap<Name, (Vec<LeaseToken>, Option<String>)> = BTreeMap::new();
+        for output in self.ports.take() {
+            let PumpOutput::Expected(lease) = output else {
+                self.sent(output)?;
+                continue;
+            };
+            let id = &lease.id;
+            let own = (id.thread.clone(), id.call.clone(), id.turn);
+            let place = self.before.get(&lease.token).map_or(own, |out| out.place.clone());
+            let (found, lost) = expected.entry(lease.listener.clone()).or_default();
+            match self.history.attempt(&place, id.attempt).map(|attempt| &attempt.end) {
+                Some(Some(AttemptEnd::LostWithPump(words))) => *lost = Some(words.clone()),
+                Some(_) => found.push(lease.token.clone()),
+                None => {}
+            }
+        }
+        for (listener, (found, lost)) in expected {
+            self.running()?.engine.input(PumpInput::Adopted { listener, found, lost });
+        }
         Ok(())
     }
 
     /// Ends the run of the pump, in order or as if it had been killed, and starts another one.
     fn restart(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
         if was_drained {
-            for token in self.out.keys().cloned().collect::<Vec<_>>() {
-                self.running()?.engine.input(PumpInput::NotNow { token });
+            let page = self.running()?.page.composition.clone();
+            let is_here = |name: &Name| page.listener(name).is_none_or(|one| !one.reach.is_over_broker());
+            let here = self.out.iter().filter(|(_, out)| is_here(&out.lease.listener));
+            for token in here.map(|(token, _)| token.clone()).collect::<Vec<_>>() {
+                self.running()?.engine.input(PumpInput::NotNow { token, words: String::new() });
             }
             let engine = &mut self.running()?.engine;
             engine.input(PumpInput::Stop);
@@ -215,7 +246,7 @@ impl<'a> Driver<'a> {
         }
         self.run = None;
         self.ports.take();
-        self.out.clear();
+        self.before = std::mem::take(&mut self.out);
         self.ready.clear();
         self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back_all());
         self.start(config)
@@ -295,6 +326,8 @@ impl<'a> Driver<'a> {
                 }
             }
             PumpOutput::Refused(refusal) => self.refused.push(refusal),
+            // They are looked at when the pump starts.
+            PumpOutput::Expected(_) => {}
         }
         Ok(())
     }
@@ -309,6 +342,11 @@ impl<'a> Driver<'a> {
         let place = place.unwrap_or(own);
         let out = OutDelivery { lease: lease.clone(), place: place.clone(), journaled: 0, noticed: 0 };
         self.out.insert(lease.token.clone(), out);
+        for (at, said) in attempt.into_iter().flat_map(|attempt| &attempt.said) {
+            if let SaidBefore::State(state) = said {
+                self.push(Some(*at), &lease, ReadyKind::State(state.clone()));
+            }
+        }
         if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
             let page = self.shelf.page(self.reader, lease.config)?;
             return stand_in.hand(delivery, &page.file.composition);
@@ -364,6 +402,7 @@ impl<'a> Driver<'a> {
                     ListenerDocument::Journal { delivery, id, entry: Ok(entry) }
                 }
                 SaidBefore::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
+                SaidBefore::State(_) => continue,
             };
             self.push(Some(*at), lease, ReadyKind::Said(document));
         }
@@ -382,7 +421,7 @@ impl<'a> Driver<'a> {
             Some(AttemptEnd::Failed { at, code, words, is_last }) => {
                 self.fails(lease, *at, *code, words, *is_last);
             }
-            Some(AttemptEnd::WithPump) | None => {}
+            Some(AttemptEnd::WithPump | AttemptEnd::LostWithPump(_)) | None => {}
         }
         Ok(())
     }
@@ -423,7 +462,7 @@ impl<'a> Driver<'a> {
                 let mut recorded = said.iter().filter_map(|(at, said)| match said {
                     SaidBefore::Journal { entry, .. } => Some((at, Some(entry))),
                     SaidBefore::Refused(_) => Some((at, None)),
-                    SaidBefore::Notice { .. } => None,
+                    SaidBefore::Notice { .. } | SaidBefore::State(_) => None,
                 });
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
@@ -484,6 +523,7 @@ impl<'a> Driver<'a> {
                 let judged = JudgedDocument { lease, said, claimed: None, ticket: None };
                 return self.input(PumpInput::Judged(judged));
             }
+            ReadyKind::State(state) => return self.input(PumpInput::Attempting { token, state }),
             ReadyKind::Said(document) => document,
         };
         let page = self.shelf.page(self.reader, lease.config)?;

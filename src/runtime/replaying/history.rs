@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -43,6 +44,8 @@ pub(super) enum SaidBefore {
     Notice { code: String, words: String },
     /// A question that was refused, by the index of its record. Questions that are answered leave no record.
     Refused(usize),
+    /// Not said: what happened to the attempt meanwhile.
+    State(AttemptState),
 }
 
 /// How an attempt ended.
@@ -54,6 +57,8 @@ pub(super) enum AttemptEnd {
     Failed { at: RecordedMoment, code: Code, words: String, is_last: bool },
     /// With the pump, which finds out itself.
     WithPump,
+    /// A worker on another machine may have had it, and it was taken for lost, for this reason.
+    LostWithPump(String),
 }
 
 /// One attempt at a turn.
@@ -262,6 +267,10 @@ impl TreeHistory {
         moment: RecordedMoment,
         record: &Record,
     ) {
+        if let Some(state) = core_payload::read_attempt_state(&record.body) {
+            let (place, attempt) = self.due(call);
+            return self.said(&place, attempt, moment, SaidBefore::State(state));
+        }
         let Some(next) = core_payload::read_attempt(&record.body) else { return };
         self.deliveries.insert(moment.position, call.clone());
         let track = self.tracks.entry(call.clone()).or_default();
@@ -363,7 +372,7 @@ impl TreeHistory {
 /// How an attempt ended, from the words that are recorded about it.
 fn failed(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_last: bool) -> AttemptEnd {
     if with_pump {
-        return AttemptEnd::WithPump;
+        return AttemptEnd::LostWithPump(words);
     }
     if code == Code::UnknownOutcome
         && words.starts_with(UNKNOWN.0)

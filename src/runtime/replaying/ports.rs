@@ -8,7 +8,7 @@ use systole_core::types::fast_maps::FastMap;
 use systole_core::types::flow::{Receipt, Ticket};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
-    CallBack, CallMark, Carrier, Clock, Delivery, LeaseToken, Position, Seed, Seeds, TokenMaker,
+    CallBack, CallMark, Carrier, Clock, Delivery, Lease, LeaseToken, Position, Seed, Seeds, TokenMaker,
     WaitingSenders,
 };
 use systole_core::types::refusal::Refusal;
@@ -24,6 +24,8 @@ pub(super) enum PumpOutput {
     CalledBack(LeaseToken),
     /// The answer to a journal entry or a question.
     Answered(PumpAnswer),
+    /// A worker on another machine may have a delivery of an earlier life of the pump.
+    Expected(Lease),
     /// An input from outside is refused.
     Refused(Refusal),
 }
@@ -107,6 +109,10 @@ impl Carrier for ReplayPorts {
 
     fn answer(&self, _: &Name, answer: PumpAnswer) {
         self.send(PumpOutput::Answered(answer));
+    }
+
+    fn expect(&self, lease: &Lease) {
+        self.send(PumpOutput::Expected(lease.clone()));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What listeners say in a replay and the pump has not heard yet.
 
+use systole_core::rules::core_payload::AttemptState;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{LeaseToken, Refused};
 use systole_kit::reply::ListenerDocument;
@@ -24,6 +25,8 @@ pub(super) enum ReadyKind {
         code: Code,
         words: String,
     },
+    /// What happens to the attempt meanwhile.
+    State(AttemptState),
 }
 
 impl ReadyKind {

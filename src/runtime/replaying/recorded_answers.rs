@@ -20,7 +20,7 @@ pub(super) fn of(reader: &dyn LogReader, attempt: &AttemptHistory) -> Result<Vec
         .iter()
         .filter_map(|(_, said)| match said {
             SaidBefore::Journal { id, entry } => Some((*id, entry)),
-            SaidBefore::Notice { .. } | SaidBefore::Refused(_) => None,
+            SaidBefore::Notice { .. } | SaidBefore::Refused(_) | SaidBefore::State(_) => None,
         })
         .collect();
     let started = |id: u64| {

@@ -194,7 +194,7 @@ impl Ledger {
             Some(Act::Terminal) => self.end(step),
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
-            Some(Act::Denies { .. } | Act::Aside) | None => {}
+            Some(Act::Denies { .. } | Act::Marks { .. } | Act::Aside) | None => {}
         }
     }
 

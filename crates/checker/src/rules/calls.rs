@@ -131,6 +131,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option
         | Act::Wraps { .. }
         | Act::Fires { .. }
         | Act::DeadLetter { .. }
+        | Act::Marks { .. }
         | Act::Attempt { .. } => (Some("core"), listener),
         Act::Steers { .. } => (None, listener),
         Act::Terminal | Act::Pauses | Act::Resumes | Act::Aside => (Some("core"), None),

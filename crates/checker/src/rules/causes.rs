@@ -34,7 +34,7 @@ fn needs_cause(act: Act<'_>) -> bool {
         Act::Asks { .. } | Act::Questions { .. } => true,
         Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
-        Act::Writes { .. } | Act::Denies { .. } => true,
+        Act::Writes { .. } | Act::Denies { .. } | Act::Marks { .. } => true,
         Act::Inbox { .. } | Act::Steers { .. } | Act::Clocks { .. } | Act::Terminal => false,
         Act::Pauses | Act::Resumes | Act::Aside => false,
     }

@@ -38,6 +38,7 @@ pub fn decide(state: &mut PumpState, event: Event) -> Decision {
         EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
         EventKind::Lost(lost) => losing::lost(d, &lost),
         EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
+        EventKind::Attempting { id, state } => failing::goes_through(d, &id, &state),
         EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
         EventKind::Stray(stray) => unconnected(d, stray),

@@ -187,15 +187,16 @@ impl DispatchQueue {
         self.out.insert(lease.token.clone(), out);
     }
 
-    /// A worker on another machine took a delivery so long ago: its time runs. Returns the delivery if that is news.
-    pub fn taken(&mut self, token: &LeaseToken, age_ms: u64, now: Millis) -> Option<Arc<Lease>> {
-        let out = self.out.get_mut(token)?;
-        let left_ms = out.when_taken_ms.take()?.saturating_sub(age_ms);
+    /// A worker on another machine took a delivery so long ago: its time runs. Returns whether that is news.
+    pub fn taken(&mut self, token: &LeaseToken, age_ms: u64, now: Millis) -> bool {
+        let Some(out) = self.out.get_mut(token) else { return false };
+        let Some(timeout_ms) = out.when_taken_ms.take() else { return false };
+        let left_ms = timeout_ms.saturating_sub(age_ms);
         out.deadline = Some(now.plus(left_ms));
         if let Some(end) = out.ends() {
             self.ends.insert((end, token.clone()));
         }
-        Some(out.lease.clone())
+        true
     }
 
     /// A delivery that is out.

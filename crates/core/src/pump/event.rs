@@ -9,6 +9,7 @@ use super::buckets::{DueReport, RefusalCost};
 use super::view::ReadResults;
 use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
+use crate::rules::core_payload::AttemptState;
 use crate::types::codes::Code;
 use crate::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Receipt, SensitivePayload, TakenReply,
@@ -81,6 +82,13 @@ pub enum EventKind {
         call: CallPath,
         /// Its turn.
         turn: u32,
+    },
+    /// What happens to an attempt that may be out.
+    Attempting {
+        /// The attempt.
+        id: AttemptId,
+        /// What happens.
+        state: AttemptState,
     },
     /// A timer is due on the monotonic clock.
     Due {

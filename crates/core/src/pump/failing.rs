@@ -5,11 +5,11 @@ use super::closing::close_failed;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::Call;
 use super::wrapping;
-use crate::rules::core_payload::{self, AttemptRecord};
+use crate::rules::core_payload::{self, AttemptRecord, AttemptState};
 use crate::types::codes::Code;
 use crate::types::delivery::work_key;
 use crate::types::flow::PumpFailure;
-use crate::types::ids::{CallPath, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, ThreadId};
 use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
@@ -78,6 +78,28 @@ pub(super) fn sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
             AttemptRecord { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
         record_attempt(d, thread, path, turn, &first);
     }
+}
+
+/// Records what happens to the due attempt of a call.
+pub(super) fn goes_through(d: &mut DecisionBuilder<'_>, id: &AttemptId, state: &AttemptState) {
+    let Some(call) = d.due_call(id) else { return };
+    let is_news = match state {
+        AttemptState::Waits(outage, _) => call.waits.as_ref().is_none_or(|wait| wait.outage != *outage),
+        AttemptState::GoesOn(_) => call.waits.is_some(),
+        AttemptState::Taken(_) => call.taken.is_none(),
+    };
+    if !is_news {
+        return;
+    }
+    let body = core_payload::attempt_state(id.attempt, call.not_before, state);
+    let code = RecordCode::Attempting(state.effect());
+    let mut fact = Fact::core(RecordKind::Attempt, code, body)
+        .to(&call.listener.clone())
+        .on(&id.call)
+        .because(call.ready_cause)
+        .under(call.config);
+    fact.turn = Some(id.turn);
+    d.record(&id.thread, fact);
 }
 
 fn record_attempt(

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 
 use super::primitives;
 use super::state::{
-    Approval, BudgetUse, Call, Child, InboxMessage, ItemAnswer, Journal, OpenedBy, PendingItem, PumpState,
-    Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
+    Approval, BudgetUse, Call, Child, InboxMessage, ItemAnswer, Journal, OpenedBy, OutageWait, PendingItem,
+    PumpState, Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
 };
+use crate::rules::core_payload::AttemptState;
 use crate::rules::loops::LoopMemory;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, question, view_payload};
 use crate::types::budget::UsedAmounts;
@@ -233,6 +234,8 @@ fn open(
         lost_with_pump: 0,
         deaths_on_record: 0,
         not_before: Millis(0),
+        taken: None,
+        waits: None,
         journal: Journal::default(),
         inbox: Vec::new(),
         ready_seq: h.seq,
@@ -372,7 +375,16 @@ fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
 
 fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    match core_payload::read_attempt_state(&record.body) {
+        Some(AttemptState::Waits(outage, _)) => {
+            call.waits = Some(OutageWait { outage, since: record.header.time });
+        }
+        Some(AttemptState::GoesOn(_)) => call.waits = None,
+        Some(AttemptState::Taken(at)) => (call.taken, call.waits) = (Some(at), None),
+        None => {}
+    }
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
+        (call.taken, call.waits) = (None, None);
         journal::next_attempt(call);
         // The record says how the previous attempt ended, which has a recorded number if there was one.
         call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);

@@ -189,6 +189,10 @@ pub struct Call {
     pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
+    /// When a worker on another machine took the due attempt, by the clock of the broker, if that is on record.
+    pub taken: Option<Millis>,
+    /// What the due attempt waits for, if it reaches no one.
+    pub waits: Option<OutageWait>,
     /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
     /// Records in its inbox that no settled turn has shown.
@@ -212,6 +216,15 @@ pub struct Call {
     /// The last cleared message of its view; all messages before it except the request are cleared too. 0 if none
     /// is.
     pub cleared: u64,
+}
+
+/// An attempt that reaches no one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutageWait {
+    /// Who is away, in one word.
+    pub outage: String,
+    /// Since when, by the pump's clock.
+    pub since: Millis,
 }
 
 /// What opened a call.
@@ -450,7 +463,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 16;
+const ROW_VERSION: u8 = 17;
 
 impl Thread {
     /// A thread before its first record.

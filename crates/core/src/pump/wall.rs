@@ -161,7 +161,7 @@ fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, b
         // No one waits for a listener that only gets news.
         let is_awaited = call.opened_by != OpenedBy::Tell;
         let is_due = is_awaited && !is_halted && matches!(call.stand(), CallState::Ready { .. });
-        is_due || call.running().any(|child| works(of, child, CHILD))
+        (is_due && call.waits.is_none()) || call.running().any(|child| works(of, child, CHILD))
     })
 }
 

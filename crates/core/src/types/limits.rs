@@ -63,6 +63,10 @@ pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 /// Deliveries of one turn that may be lost because the pump died, before the turn becomes a dead letter. The limit is
 /// higher only for a listener that allows more attempts.
 pub const LOST_WITH_PUMP: u32 = 5;
+/// The outage of a call whose delivery no worker takes.
+pub const WORKER_AWAY: &str = "worker";
+/// The outage of a call while the broker cannot be reached.
+pub const BROKER_AWAY: &str = "broker";
 /// How long after its hand-over the broker certainly knows whether it had a delivery. It remembers for ten minutes.
 pub const BROKER_REMEMBERS_MS: u64 = 9 * 60_000;
 /// Bytes of a refused message from outside that are stored with its hash.

@@ -466,6 +466,11 @@ pub enum CarrierReport {
         /// Whether it lay there for a while before a worker took it.
         has_waited: bool,
     },
+    /// A delivery lies with the broker, and no worker takes it.
+    Untaken {
+        /// The delivery.
+        token: LeaseToken,
+    },
     /// A listener became ready, also after a crash.
     Joined {
         /// The listener.

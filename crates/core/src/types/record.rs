@@ -15,7 +15,7 @@ use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The version number of the log format. A change needs a new number, a fixture and a migration.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {
@@ -114,6 +114,18 @@ words! {
 }
 
 words! {
+    /// What happens to an attempt between its begin and its end: a record of kind `attempt` with the same number.
+    AttemptEffect {
+        /// It reaches no one for now, and waits.
+        Waits "waits",
+        /// It waits no longer.
+        GoesOn "goes-on",
+        /// A worker on another machine took it, so its time runs since then. It waits no longer.
+        Taken "taken",
+    }
+}
+
+words! {
     /// The content of a record of kind `journal`.
     JournalEffect {
         /// A model is about to be called.
@@ -186,6 +198,8 @@ pub enum RecordCode {
     Steering(SteerEffect),
     /// The state of a timer.
     Timing(TimerEffect),
+    /// What happens to an attempt.
+    Attempting(AttemptEffect),
     /// A listener's journal entry about a model.
     Journaling(JournalEffect),
     /// The call closed without a payload, as its `returns` allow.
@@ -209,6 +223,7 @@ impl RecordCode {
             RecordCode::Approving(what) => what.as_str(),
             RecordCode::Steering(what) => what.as_str(),
             RecordCode::Timing(timing) => timing.as_str(),
+            RecordCode::Attempting(effect) => effect.as_str(),
             RecordCode::Journaling(what) => what.as_str(),
             RecordCode::Handled => "handled",
             RecordCode::DeadLetter => "dead-letter",
@@ -229,6 +244,7 @@ impl RecordCode {
             _ => MessageRole::parse(text)
                 .map(RecordCode::Role)
                 .or_else(|| TimerEffect::parse(text).map(RecordCode::Timing))
+                .or_else(|| AttemptEffect::parse(text).map(RecordCode::Attempting))
                 .or_else(|| JournalEffect::parse(text).map(RecordCode::Journaling))
                 .or_else(|| Code::parse(text).map(RecordCode::Code))
                 .or_else(|| ApprovalEffect::parse(text).map(RecordCode::Approving))

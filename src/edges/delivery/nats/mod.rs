@@ -380,8 +380,11 @@ impl Line {
     /// further.
     async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
         match looked {
-            Ok(Look::There(lying, taken)) => {
+            Ok(Look::There(lying, taken, untaken)) => {
                 self.reached(post).await;
+                for token in untaken {
+                    post.untaken(token).await;
+                }
                 for TakenDelivery { token, age_ms, now, has_waited } in taken {
                     post.taken(token, age_ms, now, has_waited).await;
                 }

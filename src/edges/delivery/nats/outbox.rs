@@ -51,8 +51,8 @@ pub(super) enum Sent {
 
 /// The result of a look at stream and consumer.
 pub(super) enum Look {
-    /// Both are there. No worker has the first deliveries any more; the others were taken.
-    There(Vec<Arc<str>>, Vec<TakenDelivery>),
+    /// Both are there. No worker has the first deliveries any more; the next were taken, and the last lie there untaken.
+    There(Vec<Arc<str>>, Vec<TakenDelivery>, Vec<LeaseToken>),
     /// The broker did not answer.
     Unanswered,
 }
@@ -467,7 +467,7 @@ impl Outbox {
                     Err(NoFence::Lost) => return Err(LOST.to_owned()),
                     Err(NoFence::Cut(_) | NoFence::Barred(_)) => return Ok(Look::Unanswered),
                 }
-                let (out, taken, mut silent) = {
+                let (out, (taken, untaken), mut silent) = {
                     let mut places = self.places();
                     let taken = places.taken(last, now, before);
                     (places.handed_out(last), taken, places.silent_for(self.silence))
@@ -475,7 +475,7 @@ impl Outbox {
                 if is_idle {
                     silent.extend(self.left_in_stream(out).await);
                 }
-                Ok(Look::There(silent, taken))
+                Ok(Look::There(silent, taken, untaken))
             }
             ConsumerState::ChangedLate => {
                 if let Err(words) = in_time("the consumer", self.consumer.take_back(&self.stream)).await {
@@ -483,7 +483,7 @@ impl Outbox {
                     tracing::debug!(%listener, why = words, "a consumer did not get its settings back yet");
                     return Ok(Look::Unanswered);
                 }
-                Ok(Look::There(Vec::new(), Vec::new()))
+                Ok(Look::There(Vec::new(), Vec::new(), Vec::new()))
             }
             ConsumerState::Lost(words) => Err(words),
             ConsumerState::NoStream => Err(self.no_stream()),

@@ -146,11 +146,16 @@ impl Places {
         out.map(|(token, place)| (token.clone(), place.sequence)).collect()
     }
 
-    /// The deliveries that workers have taken since the last look, given the last place that the consumer handed out.
+    /// The deliveries that workers have taken since the last look, and those that no worker takes, each once, given the last place that the consumer handed out.
     /// `now` is the time of the broker, and `at` the moment of the look. Those of an earlier life are told once they
     /// are handed over again.
-    pub(super) fn taken(&mut self, last: u64, now: Option<Millis>, at: Instant) -> Vec<TakenDelivery> {
-        let mut taken = Vec::new();
+    pub(super) fn taken(
+        &mut self,
+        last: u64,
+        now: Option<Millis>,
+        at: Instant,
+    ) -> (Vec<TakenDelivery>, Vec<LeaseToken>) {
+        let (mut taken, mut untaken) = (Vec::new(), Vec::new());
         let now = now.unwrap_or_default();
         for (token, place) in &mut self.places {
             let age = match place.origin {
@@ -161,14 +166,16 @@ impl Places {
                 Origin::Found(..) => continue,
             };
             if place.sequence > last {
-                place.has_waited |= age >= AT_ONCE;
+                if age >= AT_ONCE && !std::mem::replace(&mut place.has_waited, true) {
+                    untaken.push(LeaseToken(token.clone()));
+                }
             } else if !std::mem::replace(&mut place.is_taken, true) {
                 let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
                 let (token, has_waited) = (LeaseToken(token.clone()), place.has_waited);
                 taken.push(TakenDelivery { token, age_ms, now, has_waited });
             }
         }
-        taken
+        (taken, untaken)
     }
 }
 
@@ -198,10 +205,11 @@ mod tests {
         places.put(&a, Place::stored_now(1));
         places.put(&b, Place::stored_now(2));
         let (now, later) = (Some(Millis(9_000)), Instant::now() + Duration::from_secs(5));
-        let told = places.taken(1, now, later);
+        let (told, untaken) = places.taken(1, now, later);
+        assert_eq!(untaken, [LeaseToken(b.clone())]);
         assert!(matches!(&told[..], [one] if one.token.0 == a && !one.has_waited && one.age_ms >= 4_900));
-        assert_eq!(places.taken(1, now, later), [], "it is told once");
-        let told = places.taken(2, now, later);
+        assert_eq!(places.taken(1, now, later), (Vec::new(), Vec::new()), "it is told once");
+        let (told, _) = places.taken(2, now, later);
         assert!(matches!(&told[..], [one] if one.token.0 == b && one.has_waited));
     }
 
@@ -211,10 +219,10 @@ mod tests {
         let token: Arc<str> = "a".into();
         places.put(&token, Place::found(4, Some(Millis(1_000)), Digest::of(b"one")));
         assert_eq!(places.found().len(), 1);
-        assert_eq!(places.taken(4, Some(Millis(3_000)), Instant::now()), [], "it is not handed over");
+        assert_eq!(places.taken(4, Some(Millis(3_000)), Instant::now()).0, [], "it is not handed over");
         assert_eq!(places.take_up("a", &Digest::of(b"two")), Some(false));
         assert_eq!(places.take_up("a", &Digest::of(b"one")), None, "it was");
-        let told = places.taken(4, Some(Millis(3_000)), Instant::now());
+        let (told, _) = places.taken(4, Some(Millis(3_000)), Instant::now());
         assert!(matches!(&told[..], [one] if one.age_ms == 2_000 && !one.has_waited));
     }
 }

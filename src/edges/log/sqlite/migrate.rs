@@ -44,7 +44,9 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
             connection.execute_batch(PART).map_err(ill)?;
         }
         // What an older log has whole stays whole.
-        connection.execute_batch(PIECE).map_err(ill)?;
+        if found < 6 {
+            connection.execute_batch(PIECE).map_err(ill)?;
+        }
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }
@@ -77,7 +79,9 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
         if found < 5 {
             connection.execute_batch(&PART.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
         }
-        connection.execute_batch(&PIECE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        if found < 6 {
+            connection.execute_batch(&PIECE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        }
     }
     Ok(is_older)
 }

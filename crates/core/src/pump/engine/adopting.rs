@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Engine;
-use crate::pump::event::ReadyTurn;
+use crate::pump::event::{EventKind, ReadyTurn};
 use crate::pump::state::{Call, PumpState};
 use crate::pump::wake;
+use crate::rules::core_payload::AttemptState;
 use crate::types::composition::{Listener, OnUnknown};
 use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
@@ -218,8 +219,48 @@ impl Engine {
     }
 
     /// A worker on another machine has taken a delivery, so its time runs.
-    pub(super) fn taken(&mut self, token: &LeaseToken, age_ms: u64, _now: (Millis, bool)) {
+    pub(super) fn taken(&mut self, token: &LeaseToken, age_ms: u64, (now, has_waited): (Millis, bool)) {
+        let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) else { return };
+        let Some(call) = self.state.due_call(&id) else { return };
+        let has_waited = has_waited || call.waits.is_some();
+        let age_ms = match call.taken {
+            Some(at) => now.since(at),
+            // Nothing was on its way to a worker for so long.
+            None if has_waited => 0,
+            None => age_ms,
+        };
+        let is_news = call.taken.is_none() && has_waited;
         let tick = self.ticks();
-        let _news = self.dispatch_queue.taken(token, age_ms, tick);
+        if self.dispatch_queue.taken(token, age_ms, tick) && is_news {
+            self.happened(EventKind::Attempting { id, state: AttemptState::Taken(now) });
+        }
+    }
+
+    /// A delivery lies with the broker, and no worker takes it.
+    pub(super) fn untaken(&mut self, token: &LeaseToken) {
+        if let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) {
+            self.waits(id, limits::WORKER_AWAY, "no worker takes it".to_owned());
+        }
+    }
+
+    /// A delivery for another machine cannot be brought to the broker.
+    pub(super) fn unreached(&mut self, token: &LeaseToken, words: String) {
+        let Some(lease) = self.dispatch_queue.lease(token).cloned() else { return };
+        let own = self.state.book.listener(lease.config, &lease.listener);
+        if own.is_some_and(|own| self.is_elsewhere(own)) {
+            self.waits(lease.id.clone(), limits::BROKER_AWAY, words);
+        }
+    }
+
+    /// What is recorded of a delivery happens again. From here on its time does not run.
+    pub(super) fn goes_through(&mut self, token: &LeaseToken, state: AttemptState) {
+        if let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) {
+            self.happened(EventKind::Attempting { id, state });
+        }
+    }
+
+    fn waits(&mut self, id: AttemptId, outage: &str, words: String) {
+        let state = AttemptState::Waits(outage.to_owned(), words);
+        self.happened(EventKind::Attempting { id, state });
     }
 }

@@ -5,7 +5,7 @@ use systole_wire::ask::PumpQuestion;
 use super::{Engine, LogAnswer, Lookup, WriteReport};
 use crate::pump::event::{BoundKey, ClientOrder, Effect, EventKind, LostAttempt, PumpNotice};
 use crate::pump::wheel::DueTimer;
-use crate::rules::core_payload;
+use crate::rules::core_payload::{self, AttemptState};
 use crate::types::codes::Code;
 use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, UnmatchedDocument};
 use crate::types::ids::{AttemptId, Name, ThreadId};
@@ -41,6 +41,8 @@ pub enum PumpInput {
     NotNow {
         /// The delivery.
         token: LeaseToken,
+        /// The details, in words.
+        words: String,
     },
     /// What the carrier of a listener on other machines found of the deliveries that it expected.
     Adopted {
@@ -61,6 +63,18 @@ pub enum PumpInput {
         now: Millis,
         /// Whether it lay there for a while before a worker took it.
         has_waited: bool,
+    },
+    /// What is recorded of a delivery that is out, for a replay.
+    Attempting {
+        /// The delivery.
+        token: LeaseToken,
+        /// What happened to its attempt.
+        state: AttemptState,
+    },
+    /// A delivery lies with the broker, and no worker takes it.
+    Untaken {
+        /// The delivery.
+        token: LeaseToken,
     },
     /// News from outside of any call. Counted refusals wait here while the pump asks the log for their thread.
     Noticed(PumpNotice),
@@ -106,11 +120,16 @@ impl Engine {
             PumpInput::Noticed(notice) => self.happened(EventKind::Noticed(notice)),
             PumpInput::Ordered(order) => self.order(order),
             PumpInput::Gone { token, code, words } => self.gone(&token, code, words),
-            PumpInput::NotNow { token } => self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
+            PumpInput::NotNow { token, words } => {
+                self.unreached(&token, words);
+                self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS));
+            }
             PumpInput::Adopted { listener, found, lost } => self.adopted(&listener, found, lost),
             PumpInput::Taken { token, age_ms, now, has_waited } => {
                 self.taken(&token, age_ms, (now, has_waited));
             }
+            PumpInput::Untaken { token } => self.untaken(&token),
+            PumpInput::Attempting { token, state } => self.goes_through(&token, state),
             PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);

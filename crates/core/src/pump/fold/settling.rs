@@ -42,6 +42,7 @@ pub(super) fn settle_item(
         call.settled = turn;
         (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
         call.not_before = Millis(0);
+        (call.taken, call.waits) = (None, None);
         call.journal = Journal::default();
         call.items.clear();
     }
