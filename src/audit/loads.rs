@@ -72,7 +72,9 @@ pub fn loads(whole: &LogState, posts: &DueCalls) -> BTreeMap<Name, ListenerLoad>
                 (CallState::Joining(_), _) => &mut load.joining,
                 (CallState::Held, _) => &mut load.held,
                 (CallState::Ready { .. }, Some(DueCallState::Out { .. })) => &mut load.out,
-                (CallState::Ready { .. }, Some(DueCallState::Queued { .. })) => &mut load.queued,
+                (CallState::Ready { .. }, Some(DueCallState::Queued { .. } | DueCallState::Away { .. })) => {
+                    &mut load.queued
+                }
                 (CallState::Ready { .. }, Some(DueCallState::BackOff { .. })) => &mut load.back_off,
                 (CallState::Ready { .. }, _) => &mut load.held,
             };

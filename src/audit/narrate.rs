@@ -10,6 +10,7 @@ use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{PayloadGlance, attribute, glance, stand_in, told};
 use super::layout::{self, TextTone, paint};
 use systole_core::pump::primitives;
+use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
@@ -266,6 +267,14 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let whom = h.to.as_ref().map_or("", |to| to.as_str());
     let path = call(h).unwrap_or_default();
+    if let Some(state) = core_payload::read_attempt_state(&record.body) {
+        let (what, words) = match state {
+            AttemptState::Waits(outage, words) => (format!("waits: {outage} away"), plain(&words)),
+            AttemptState::GoesOn(outage) => (format!("goes on: {outage} back"), String::new()),
+            AttemptState::Taken(at) => (format!("taken at {}", layout::clock(at)), String::new()),
+        };
+        return with_words(lead, &format!(" attempt at {}  call {path} {what}", name(whom)), &words);
+    }
     let Some(next) = core_payload::read_attempt(&record.body) else {
         return with_words(
             lead,

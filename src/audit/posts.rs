@@ -34,6 +34,13 @@ pub enum DueCallState {
         /// The number of slots, all taken.
         slots: usize,
     },
+    /// It reaches no one for now.
+    Away {
+        /// Who is away.
+        outage: Outage,
+        /// Since when the call waits.
+        since: Millis,
+    },
     /// It is with its listener.
     Out {
         /// Since when, at the earliest.
@@ -43,6 +50,35 @@ pub enum DueCallState {
 
 /// The post of every due call.
 pub struct DueCalls(HashMap<(ThreadId, CallPath), DueCallState>);
+
+/// Someone is away that calls of a listener wait for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// Who, in one word.
+    pub word: String,
+    /// How many calls wait.
+    pub calls: usize,
+    /// Since when the first of them waits.
+    pub longest: Millis,
+    /// Whether all calls with a slot wait.
+    is_whole: bool,
+}
+
+impl Outage {
+    /// The outage that all calls with a slot wait for; those behind them wait too.
+    fn among(
+        queue: &[(Millis, &ThreadId, &CallPath, &Call)],
+        slots: impl Fn(&Call) -> usize,
+    ) -> Option<Outage> {
+        let with_slot = queue.iter().enumerate().filter(|(index, (.., call))| *index < slots(call));
+        let waits: Vec<_> = with_slot.map(|(_, (.., call))| call.waits.as_ref()).collect();
+        let first = waits.iter().flatten().min_by_key(|wait| wait.since)?;
+        let waiting = waits.iter().flatten().count();
+        let is_whole = waiting == waits.len();
+        let calls = if is_whole { queue.len() } else { waiting };
+        Some(Outage { word: first.outage.clone(), calls, longest: first.since, is_whole })
+    }
+}
 
 /// When a call could first go out: since then it is in its listener's queue.
 fn due_at(call: &Call) -> Millis {
@@ -76,8 +112,16 @@ impl DueCalls {
             queue.sort_by_key(|(due, thread, path, call)| {
                 (*due, whole.place(thread, call.ready_seq), *thread, call.ready_seq, *path)
             });
+            let outage = Outage::among(&queue, |call| whole.slots(call.config, listener));
             for (index, (due, thread, path, call)) in queue.into_iter().enumerate() {
                 let slots = whole.slots(call.config, listener);
+                let is_away = |outage: &&Outage| call.waits.is_some() || outage.is_whole && index >= slots;
+                if let Some(outage) = outage.as_ref().filter(is_away) {
+                    let since = call.waits.as_ref().map_or(due, |wait| wait.since);
+                    let post = DueCallState::Away { outage: outage.clone(), since };
+                    posts.insert((thread.clone(), path.clone()), post);
+                    continue;
+                }
                 let halted = whole.halted(thread);
                 let post = if let Some((by, _)) = halted.filter(|_| index >= slots) {
                     // It had no slot before the pause, so it did not go out.

@@ -355,6 +355,7 @@ impl Asking<'_> {
                 let since = call.ready_at.max(call.not_before);
                 (CallWait::Queued { place: *place, slots: *slots }, since)
             }
+            Some(DueCallState::Away { outage, since }) => (CallWait::Away { outage: outage.clone() }, *since),
             Some(DueCallState::Out { since }) => {
                 // A timeout is an unknown outcome.
                 let left = call.own_attempt() < listener.retry.attempts;

@@ -103,7 +103,13 @@ fn say_who_is_missing(looking: &Looking, standings: &[ThreadWaits]) {
     let leaves = standings.iter().flat_map(ThreadWaits::leaves);
     let waited_for: BTreeSet<&str> = leaves
         .filter(|leaf| {
-            matches!(leaf.cause, CallWait::Out { .. } | CallWait::Queued { .. } | CallWait::BackOff { .. })
+            matches!(
+                leaf.cause,
+                CallWait::Out { .. }
+                    | CallWait::Away { .. }
+                    | CallWait::Queued { .. }
+                    | CallWait::BackOff { .. }
+            )
         })
         .map(|leaf| leaf.listener.as_str())
         .collect();

@@ -76,7 +76,7 @@ async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
     let held = worker.pulls().await;
     assert!(worker.says(&held, "again").await.ends_with("/>"));
     answered(&asked.end(), "again");
-    assert_eq!(told(folder.path()), ["message/request", "attempt/waits", "message/final"]);
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use futures_core::Stream as _;
 use rustix::process::Signal;
 
 use crate::broker::NatsServer;
-use crate::over_nats::{HandWorker, folder_at, runs, stored, told};
+use crate::over_nats::{HandWorker, folder_at, runs, stored, told, without_waits};
 use crate::program::{Running, ask, run_file, systole};
 
 const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
@@ -98,7 +98,7 @@ async fn b20_what_no_worker_had_goes_out_once_and_in_order() {
         one.message.double_ack().await.unwrap();
     }
     assert_eq!(stored(&worker).await, 0);
-    let all = systole(folder.path(), &["log", "--json"]).kinds();
+    let all = without_waits(systole(folder.path(), &["log", "--json"]).kinds());
     assert_eq!(all.iter().filter(|kind| kind.starts_with("attempt/")).count(), 0, "{all:?}");
 }
 
@@ -221,4 +221,40 @@ async fn b20_an_orderly_stop_says_how_much_is_out() {
     let ends: Vec<&str> =
         sys.lines().filter_map(|line| line.split_once("<shutdown>  ")).map(|(_, end)| end).collect();
     assert_eq!(ends, ["mode=drained out=1", "mode=drained"], "{sys}");
+}
+
+/// A delivery that no worker takes waits, whatever its timeout, and its time runs once a worker has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn b21_calls_wait_for_a_worker_that_is_away_and_why_says_so() {
+    let server = NatsServer::start();
+    let folder = folder_at(&server.url(), ", in_flight: 2, timeout: 1s, retry: {attempts: 1}");
+    let running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    for n in 0..3 {
+        posts(folder.path(), &format!("n{n}"));
+    }
+    let waits = || systole(folder.path(), &["why", "@last"]).stdout;
+    let begun = std::time::Instant::now();
+    while !waits().contains("waiting (outage): no worker takes work for echo: 3 calls") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", waits());
+    }
+    // Also through a restart.
+    let _running = again(running, folder.path(), Signal::KILL);
+    for n in 0..3 {
+        let held = worker.pulls().await;
+        let shown = String::from_utf8_lossy(&held.message.payload).into_owned();
+        assert!(shown.contains(&format!(">n{n}<")) && shown.contains(" attempt=\"1\""), "{shown}");
+        assert!(worker.says(&held, "done").await.ends_with("/>"));
+    }
+    let all = systole(folder.path(), &["log", "--json"]).kinds();
+    assert_eq!(all.iter().filter(|kind| *kind == "message/final").count(), 3, "{all:?}");
+    assert_eq!(all.iter().filter(|kind| *kind == "attempt/waits").count(), 2, "those with a slot: {all:?}");
+    // One that a worker took and does not answer has used its time.
+    posts(folder.path(), "slow");
+    let _held = worker.pulls().await;
+    let begun = std::time::Instant::now();
+    while told(folder.path()).last().is_none_or(|last| !last.starts_with("outcome/")) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", told(folder.path()));
+    }
+    assert_eq!(told(folder.path()), ["message/request", "outcome/dead-letter", "outcome/listener.timeout"]);
 }

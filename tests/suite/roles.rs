@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::broker::NatsServer;
 use crate::organism::folder;
+use crate::over_nats::without_waits;
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole, systole_with};
 use crate::session::untimed;
 use crate::workers::looks;
@@ -212,7 +213,7 @@ impl RoleHouse {
 
     /// Their kinds and codes, in order.
     pub(crate) fn told(&self, thread: &str) -> Vec<String> {
-        self.systole(&["log", thread, "--json"]).kinds()
+        without_waits(self.systole(&["log", thread, "--json"]).kinds())
     }
 }
 

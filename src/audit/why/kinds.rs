@@ -7,8 +7,10 @@
 use super::WaitReason;
 use crate::audit::columns::plain;
 use crate::audit::layout;
+use crate::audit::posts::Outage;
 use systole_core::rules::question;
 use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
+use systole_core::types::limits;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::time::{Millis, spoken};
 
@@ -81,6 +83,11 @@ pub enum CallWait {
         /// The number of slots, all taken.
         slots: usize,
     },
+    /// Someone who is away.
+    Away {
+        /// Who, and how many wait.
+        outage: Outage,
+    },
     /// Its listener's reply.
     Out {
         /// When the attempt ends at the latest; `None` if the configuration cannot be read.
@@ -110,6 +117,7 @@ impl CallWait {
             CallWait::Awaiting { .. } => "awaiting",
             CallWait::BackOff { .. } => "back-off",
             CallWait::Queued { .. } => "queued",
+            CallWait::Away { .. } => "outage",
             CallWait::Out { .. } => "out",
             CallWait::Stopped => "stopped",
             CallWait::Unknown { .. } => "unknown",
@@ -213,6 +221,10 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
                 format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
             told(format!("{attempt} waits for a slot, number {place} behind {slots} out")).ending(ends)
         }
+        CallWait::Away { outage } => {
+            let ends = outage_ends(&outage.word, reason);
+            told(format!("waiting (outage): {}", away(outage, reason, now))).ending(ends)
+        }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
             told(format!("{attempt} out for {}", spoken(now.since(reason.since)))).ending(ends)
@@ -220,6 +232,30 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
         CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
             .ending(format!("nothing, as it stands: {}", plain(why))),
+    }
+}
+
+/// `no worker takes work for weather: 12 calls, longest 2 m`.
+fn away(outage: &Outage, reason: &WaitReason, now: Millis) -> String {
+    let listener = reason.listener.as_str();
+    let who = match outage.word.as_str() {
+        limits::WORKER_AWAY => format!("no worker takes work for {listener}"),
+        limits::BROKER_AWAY => "the broker cannot be reached".to_owned(),
+        other => format!("{other} is away"),
+    };
+    let calls = if outage.calls == 1 { "1 call".to_owned() } else { format!("{} calls", outage.calls) };
+    format!("{who}: {calls}, longest {}", spoken(now.since(outage.longest)))
+}
+
+fn outage_ends(word: &str, reason: &WaitReason) -> String {
+    match word {
+        limits::WORKER_AWAY => {
+            format!("a worker of {} that takes it; it costs no attempt until then", reason.listener)
+        }
+        limits::BROKER_AWAY => {
+            "the broker, when it can be reached; it costs no attempt until then".to_owned()
+        }
+        _ => "its return; it costs no attempt until then".to_owned(),
     }
 }
 

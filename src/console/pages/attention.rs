@@ -203,7 +203,7 @@ fn proof(moment: &LogMoment) -> Result<Option<(ProofStanding, Option<String>)>, 
 fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
     match wait.cause {
         "person" | "timer" => false,
-        "paused" | "unknown" | "stopped" | "back-off" => true,
+        "paused" | "unknown" | "stopped" | "back-off" | "outage" => true,
         _ => now.since(wait.since) >= LONG_MS,
     }
 }
