@@ -51,18 +51,19 @@ pub(super) async fn start(
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    start_without(screen, place, file, None).await
+    start_without(screen, place, file, None).await?.map_err(|fault| start_fault(screen, &fault))
 }
 
-/// The same, but acknowledged positions that are missing from the log may be given up.
+/// The same, but acknowledged positions that are missing from the log may be given up, and the caller reports a failed
+/// start.
 pub(super) async fn start_without(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
     given_up: Option<LostRange>,
-) -> Result<Organism, CommandExit> {
+) -> Result<Result<Organism, StartFault>, CommandExit> {
     let plan = RunPlan { given_up, ..plan(screen, place, file, false)? };
-    Organism::start(plan).await.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
+    Ok(Organism::start(plan).await.map(|it| noted(screen, it)))
 }
 
 /// Prints what a person should know about the state of the log.

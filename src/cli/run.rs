@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::detach;
 use super::exit::CommandExit;
@@ -38,8 +39,10 @@ use crate::runtime::running::{LifeSign, Organism};
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::{LogFault, LostRange, Position};
 
-/// The pause before a pump that has had the log tries the broker again.
+/// The pause before a broker that is away is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is said that the broker is still away.
+const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// Runs the organism until it is stopped.
 ///
@@ -97,14 +100,15 @@ impl Run {
             if self.part.role == Some(Role::Listeners) {
                 return Box::pin(self.part.host(screen, &self.place, &mut signals)).await;
             }
-            let (mut was_here, mut told) = (false, false);
+            let (mut was_here, mut told) = (false, None::<Instant>);
             loop {
                 match self.whole(screen, &mut signals, was_here).await {
                     // Everything from before is gone, as after a restart.
-                    Ok(Left::Ousted) => (was_here, told) = (true, false),
+                    Ok(Left::Ousted) => (was_here, told) = (true, None),
                     Ok(Left::Cut(words)) => {
-                        if !std::mem::replace(&mut told, true) {
-                            screen.say(format!("stands by as soon as the broker answers: {words}"));
+                        if told.is_none_or(|told| told.elapsed() >= SAID_AGAIN) {
+                            screen.say(format!("waits for its broker: {words}"));
+                            told = Some(Instant::now());
                         }
                         tokio::select! {
                             () = tokio::time::sleep(AGAIN) => {}
@@ -150,10 +154,7 @@ impl Run {
             };
             let organism = match started {
                 Ok(organism) => organism,
-                Err(StartFault::Broker(unusable)) if was_here && unusable.may_pass() => {
-                    return Ok(Left::Cut(unusable.to_string()));
-                }
-                Err(fault) => return Err(here::start_fault(screen, &fault)),
+                Err(fault) => return unstarted(screen, &fault, was_here),
             };
             // A pump that stands by has no door, since it could not admit a client.
             match bind(screen, listen, &log).await {
@@ -166,7 +167,10 @@ impl Run {
         } else {
             let bound = bind(screen, listen, &log).await?;
             let starting = here::start_without(screen, &self.place, file, self.accept_loss);
-            (Box::pin(starting).await?, bound)
+            match Box::pin(starting).await? {
+                Ok(organism) => (organism, bound),
+                Err(fault) => return unstarted(screen, &fault, was_here),
+            }
         };
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
         if listen.is_none() && address != DEFAULT_LISTEN {
@@ -193,6 +197,16 @@ impl Run {
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
         Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
+    }
+}
+
+/// A start that failed. A broker that is away is waited for, and one that this process has used also if it refuses.
+fn unstarted(screen: Screen, fault: &StartFault, was_here: bool) -> Result<Left, CommandExit> {
+    match fault {
+        StartFault::Broker(unusable) if unusable.is_away() || was_here && unusable.may_pass() => {
+            Ok(Left::Cut(unusable.to_string()))
+        }
+        fault => Err(here::start_fault(screen, fault)),
     }
 }
 

@@ -258,3 +258,21 @@ async fn b21_calls_wait_for_a_worker_that_is_away_and_why_says_so() {
     }
     assert_eq!(told(folder.path()), ["message/request", "outcome/dead-letter", "outcome/listener.timeout"]);
 }
+
+/// A pump that starts before its broker waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn b21_a_pump_that_starts_before_its_broker_waits_for_it() {
+    let mut server = NatsServer::start();
+    let folder = folder_at(&server.url(), MORE);
+    server.kill();
+    let mut running = Running::start(folder.path(), &["run"]);
+    let said = running.says("waits for its broker: ");
+    assert!(said.contains("nothing listens there"), "{said}");
+    server.start_again();
+    running.shows("echo is ready");
+    let worker = HandWorker::of(&server).await;
+    posts(folder.path(), "hi");
+    let held = worker.pulls().await;
+    assert!(worker.says(&held, "done").await.ends_with("/>"));
+    assert_eq!(running.interrupt().code, Some(130));
+}

@@ -220,7 +220,7 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     cut_off.says("was taken over by ");
     // It does not end if no server answers for a moment.
     proxy.goes(Way::Cut);
-    cut_off.says("stands by as soon as the broker answers: ");
+    cut_off.says("waits for its broker: ");
     proxy.goes(Way::Pass);
     cut_off.says("stands by: ");
     // While it stands by, its operator hears once that the broker does not answer, and when it does again.

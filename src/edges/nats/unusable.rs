@@ -95,6 +95,11 @@ impl BrokerFault {
         )
     }
 
+    /// Whether no broker answers there.
+    pub fn is_away(&self) -> bool {
+        matches!(self, BrokerFault::Unreachable { .. } | BrokerFault::Silent { .. })
+    }
+
     /// What to change.
     pub fn fix(&self) -> String {
         let fix = match self {
