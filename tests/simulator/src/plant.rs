@@ -34,11 +34,13 @@ pub enum Plant {
     ForgottenPauses,
     /// A repeated steering message counts as a new one.
     WordTwice,
+    /// A start does not name the deliveries that workers elsewhere may have.
+    ForgottenLeases,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 15] = [
+    pub const ALL: [Plant; 16] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -54,5 +56,6 @@ impl Plant {
         Plant::ForgottenApprovals,
         Plant::ForgottenPauses,
         Plant::WordTwice,
+        Plant::ForgottenLeases,
     ];
 }

@@ -194,6 +194,7 @@ impl World {
         let new = self.disk.log().after(self.read, usize::MAX).unwrap_or_default();
         for (position, record) in new {
             self.read = position;
+            self.judges_loss(&record);
             let h = &record.header;
             let closes = matches!((h.kind, h.code), (_, Some(RecordCode::Role(MessageRole::Final))))
                 || (h.kind == RecordKind::Outcome && h.code != Some(RecordCode::DeadLetter));
