@@ -32,6 +32,18 @@ struct Place {
     is_taken: bool,
 }
 
+/// What became of a delivery before the broker confirmed it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum OnTheWay {
+    /// Nothing, or it was called back.
+    #[default]
+    Unheard,
+    /// Its reply was heard, and is not on disk yet.
+    Heard,
+    /// Its reply is on disk.
+    Answered,
+}
+
 /// A worker has a delivery.
 pub(crate) struct TakenDelivery {
     pub(crate) token: LeaseToken,
@@ -58,8 +70,8 @@ pub(crate) struct RemoteCarrier {
     pub(crate) out: BTreeMap<LeaseToken, Option<CallBack>>,
     expected: BTreeSet<LeaseToken>,
     pub(crate) cancels: VecDeque<LeaseToken>,
-    /// On their way to the broker, and whether each is answered already.
-    on_the_way: BTreeMap<LeaseToken, bool>,
+    /// On their way to the broker, and what became of each on its way.
+    on_the_way: BTreeMap<LeaseToken, OnTheWay>,
     places: BTreeMap<LeaseToken, Place>,
     /// Deliveries that workers took off the stream too early, with their last sign of life.
     silent: BTreeMap<LeaseToken, u64>,
@@ -170,11 +182,19 @@ impl RemoteCarrier {
     }
 
     pub(crate) fn is_on_the_way(&mut self, token: &LeaseToken) {
-        self.on_the_way.insert(token.clone(), false);
+        self.on_the_way.insert(token.clone(), OnTheWay::Unheard);
     }
 
-    /// It no longer is. Returns whether it was answered on its way.
-    pub(crate) fn arrived(&mut self, token: &LeaseToken) -> bool {
+    /// Its reply was heard. Returns whether it was out.
+    pub(crate) fn replied(&mut self, token: &LeaseToken) -> bool {
+        if let Some(on_the_way) = self.on_the_way.get_mut(token) {
+            *on_the_way = OnTheWay::Heard;
+        }
+        self.settle(token)
+    }
+
+    /// It is no longer on its way. Returns what became of it.
+    pub(crate) fn arrived(&mut self, token: &LeaseToken) -> OnTheWay {
         self.on_the_way.remove(token).unwrap_or_default()
     }
 
@@ -235,8 +255,8 @@ impl RemoteCarrier {
     pub(crate) fn is_answered(&mut self, token: &LeaseToken, now_ms: u64) {
         if let Some(at) = self.over(token) {
             self.answered.push((at, now_ms));
-        } else if let Some(is_answered) = self.on_the_way.get_mut(token) {
-            *is_answered = true;
+        } else if let Some(on_the_way) = self.on_the_way.get_mut(token) {
+            *on_the_way = OnTheWay::Answered;
         }
     }
 

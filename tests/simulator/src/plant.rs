@@ -36,11 +36,13 @@ pub enum Plant {
     WordTwice,
     /// A start does not name the deliveries that workers elsewhere may have.
     ForgottenLeases,
+    /// A delivery whose reply was heard before the broker confirmed it is deleted at once.
+    DeletedEarly,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 16] = [
+    pub const ALL: [Plant; 17] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -57,5 +59,6 @@ impl Plant {
         Plant::ForgottenPauses,
         Plant::WordTwice,
         Plant::ForgottenLeases,
+        Plant::DeletedEarly,
     ];
 }

@@ -43,7 +43,10 @@ impl World {
         let words = match (self.held_by_worker(&token), self.remote.broker.place_of(&token)) {
             (Some((listener, is_acknowledged, since_ms)), _) => {
                 let is_old = now_ms - since_ms > REMEMBERS_MS || self.counts.contains_key("the clock was set");
-                (!is_home(listener) && !(is_acknowledged && is_old)).then_some("a worker holds it")
+                // The broker no longer hears a worker that has acknowledged.
+                let is_silent = now_ms - since_ms >= self.silence_ms(listener);
+                let is_excused = is_home(listener) || is_acknowledged && (is_old || is_silent);
+                (!is_excused).then_some("a worker holds it")
             }
             (None, Some(place)) => {
                 let message = self.remote.broker.at(place).map(|message| &message.delivery.lease.listener);

@@ -12,7 +12,7 @@ use systole_core::types::time::Millis;
 
 use super::{Due, World};
 use crate::broker::{Consumer, Published, StoredDelivery};
-use crate::carrier::{RemoteCarrier, RemoteCarriers, TakenDelivery};
+use crate::carrier::{OnTheWay, RemoteCarrier, RemoteCarriers, TakenDelivery};
 use crate::outside::Sent;
 use crate::plant::Plant;
 
@@ -297,24 +297,28 @@ impl World {
 
     /// The broker confirms that it has a delivery.
     fn confirmed(&mut self, life: u64, (listener, token): (&Name, &LeaseToken), place: u64, is_again: bool) {
-        let (now_ms, is_there) = (self.agenda.now_ms(), self.remote.broker.at(place).is_some());
+        let (now_ms, plant) = (self.agenda.now_ms(), self.plant);
+        let is_there = self.remote.broker.at(place).is_some();
         let Some(carrier) = self.carrier(life, listener) else { return };
-        let is_answered = carrier.arrived(token);
+        let on_the_way = carrier.arrived(token);
         if is_again && !is_there {
             carrier.is_silent(token, now_ms);
         } else {
             carrier.stored(token, place, now_ms);
         }
-        if carrier.out.contains_key(token) {
-            return self.looks_soon(life, listener);
+        let is_out = carrier.out.contains_key(token);
+        match on_the_way {
+            OnTheWay::Answered => carrier.is_answered(token, now_ms),
+            // Its receipt says when it is over.
+            OnTheWay::Heard if plant != Some(Plant::DeletedEarly) => {}
+            OnTheWay::Unheard | OnTheWay::Heard if is_out => {}
+            OnTheWay::Unheard | OnTheWay::Heard => {
+                if carrier.over(token).is_some() {
+                    self.plans(0, Remote::Deletes { place });
+                }
+            }
         }
-        if is_answered {
-            carrier.is_answered(token, now_ms);
-            return self.looks_soon(life, listener);
-        }
-        if carrier.over(token).is_some() {
-            self.plans(0, Remote::Deletes { place });
-        }
+        self.looks_soon(life, listener);
     }
 
     /// Plans a look at the consumer.

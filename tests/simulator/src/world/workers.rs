@@ -112,7 +112,7 @@ impl World {
         self.works(after_ms, Work::Pulls { listener: listener.clone() });
     }
 
-    fn silence_ms(&self, listener: &Name) -> u64 {
+    pub(super) fn silence_ms(&self, listener: &Name) -> u64 {
         self.current.listener(listener).and_then(|own| own.idle_ms).unwrap_or(SILENCE_MS)
     }
 
@@ -222,7 +222,7 @@ impl World {
         }
         if !speech.is_last() {
             carrier.is_alive(token, now_ms);
-        } else if carrier.settle(token) {
+        } else if carrier.replied(token) {
             self.deliveries.over(token);
         }
         let Some(life) = &self.life else { return };

@@ -22,7 +22,7 @@ fn rules(plant: Plant) -> &'static [&'static str] {
         Plant::ForgottenApprovals => &["approval", "recorded"],
         Plant::ForgottenPauses => &["paused"],
         Plant::WordTwice => &["once"],
-        Plant::ForgottenLeases => &["ended-early"],
+        Plant::ForgottenLeases | Plant::DeletedEarly => &["ended-early"],
     }
 }
 
