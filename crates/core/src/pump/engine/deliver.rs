@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::adopting::may_be_out;
+use super::adopting::{DIED_WITH_PUMP, may_be_out};
 use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
 use crate::pump::dispatch_queue::TimeRuns;
@@ -160,8 +160,7 @@ impl Engine {
         }
         if !self.suspects.is_empty() && self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
-            let words = "the pump stopped while the delivery may have been out";
-            return self.send_under_new_number(work, words.to_owned());
+            return self.send_under_new_number(work, DIED_WITH_PUMP.to_owned());
         }
         if let Some(words) = self.lost_elsewhere(work) {
             return self.send_under_new_number(work, words);
@@ -178,10 +177,15 @@ impl Engine {
             self.reserved.insert((thread.clone(), call.clone()));
             return self.happened(EventKind::Sending { thread, call, turn });
         }
+        let token = self.ports.tokens.token(&work.id);
+        // A worker has answered it since an earlier life, and its reply waits for the log.
+        if self.has_parked_reply(&work.id.thread.stem(), &token) {
+            return self.dispatch_queue.unused(&work.listener);
+        }
         let is_elsewhere = self.is_elsewhere(listener);
         let deadline = (!is_elsewhere).then(|| self.now().plus(listener.timeout_ms));
         let lease = Arc::new(Lease {
-            token: self.ports.tokens.token(&work.id),
+            token,
             listener: work.listener.clone(),
             id: work.id.clone(),
             config: call.config,
