@@ -339,6 +339,11 @@ impl World {
         if is_cut {
             return self.looks_soon(life, listener);
         }
+        // As long as anything is out, looks keep the run from its rest, where pauses end.
+        if self.weather.is_calm() {
+            self.goes_on();
+        }
+        let Some(carrier) = self.carrier(life, listener) else { return };
         let (unacknowledged, out) = (carrier.unacknowledged(now_ms), carrier.handed_out(last));
         let (taken, mut silent) = (carrier.taken(last, now_ms), carrier.silent_for(now_ms));
         if is_idle {
