@@ -168,8 +168,10 @@ impl World {
     }
 
     pub(super) fn ticks(&mut self) {
+        let now_ms = self.agenda.now_ms();
         if let Some(life) = &mut self.life {
-            life.tick_ms = None;
+            // A tick that was planned later is still planned.
+            life.tick_ms.take_if(|at| *at <= now_ms);
         }
         self.tick_and_settle();
     }

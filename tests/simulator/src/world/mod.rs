@@ -307,6 +307,7 @@ impl World {
     fn calms(&mut self) {
         self.weather = Weather::calm();
         self.outside.spare();
+        self.remote.cut_until_ms = self.agenda.now_ms();
         self.crowd.settle_down();
         for pending in self.crowd.unsettled() {
             self.again(pending);
