@@ -95,3 +95,18 @@ fn b20_what_is_not_found_of_a_listener_that_moved_is_lost() {
     assert_eq!(rig.seen().last().unwrap(), "agent 1 t1 a2");
     assert_eq!(rig.lines().iter().filter(|line| line.contains("attempt")).count(), 1, "{:?}", rig.lines());
 }
+
+/// A worker elsewhere may still have it, and the program that is the listener now does not know.
+#[test]
+fn b20_what_a_worker_may_have_is_lost_when_its_listener_comes_home() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    let mut rig = moved(rig);
+    rig.input(PumpInput::Stop);
+    rig.input(PumpInput::Farewell);
+    rig.settle();
+    rig.seen();
+    let rig = rig.killed_into(composition(), vec![elsewhere()]);
+    assert_eq!(rig.seen(), ["agent 1 t1 a3"], "under a new number");
+}

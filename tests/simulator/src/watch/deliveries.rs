@@ -25,6 +25,9 @@ pub(crate) enum Way {
     TakenUp,
 }
 
+/// The number of an attempt, and whether it went to a listener that dies with the pump.
+type Lent = (u32, bool);
+
 /// The deliveries so far.
 #[derive(Default)]
 pub(crate) struct Deliveries {
@@ -32,9 +35,9 @@ pub(crate) struct Deliveries {
     shown: HashMap<Turn, Digest>,
     /// The token of each call.
     tokens: HashMap<(ThreadId, CallPath), String>,
-    /// Turns whose last attempt went to a listener with attempts that may not be repeated: its number, and
+    /// Turns whose last attempt went to a listener with attempts that may not be repeated: the attempt, and
     /// whether it failed openly.
-    careful: HashMap<Turn, (u32, bool)>,
+    careful: HashMap<Turn, (Lent, bool)>,
     /// Deliveries that are out in this life, by listener.
     out: BTreeMap<Name, BTreeSet<LeaseToken>>,
     /// Every delivery of every life: a number belongs to one hand-out.
@@ -103,9 +106,10 @@ impl Deliveries {
             wrong.push(("shown", format!("{token} shows other bytes than an attempt before it")));
         }
         wrong.extend(self.one_conversation(lease, body));
+        let lent = (lease.id.attempt, way == Way::Here);
         if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
-            && let Some((attempt, false)) = self.careful.insert(turn_of(lease), (lease.id.attempt, false))
-            && attempt != lease.id.attempt
+            && let Some((before, false)) = self.careful.insert(turn_of(lease), (lent, false))
+            && (before != lent || way == Way::Here)
         {
             wrong.push(("repeated", format!("{token} repeats an attempt with an unknown outcome")));
         }

@@ -157,7 +157,10 @@ impl World {
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
             self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
         }
-        if !is_promised && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
+        // A new number on record counts as out.
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
+        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
+        if !is_promised && !is_recorded && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
             self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
         }
         if way != Way::Here {

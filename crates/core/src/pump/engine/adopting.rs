@@ -148,8 +148,9 @@ impl Engine {
             });
             let work = ReadyTurn { listener: call.listener.clone(), not_before: call.not_before, id };
             let since = call.ready_at.max(call.not_before);
-            // Where the call began, a program was the listener, and it may have died with the pump.
-            let is_surely_elsewhere = own.reach.is_over_broker() || self.was_drained;
+            // In another configuration a program is the listener, and it may have died with the pump.
+            let mut versions = self.state.book.versions(&call.listener);
+            let is_surely_elsewhere = self.was_drained || versions.all(|one| one.reach.is_over_broker());
             let lost = (!is_surely_elsewhere).then(|| DIED_WITH_PUMP.to_owned());
             self.ports.leases.put(lease.clone());
             self.ports.carrier.expect(&lease);
