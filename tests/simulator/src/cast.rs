@@ -15,6 +15,7 @@ use systole_core::types::ids::{Digest, Name};
 use systole_kit::money::Money;
 use systole_kit::writer::{self, XmlWriter};
 use systole_kit::{Payload, QName, namespaces};
+use systole_soak::dice::SeededDice;
 
 /// The namespace of every payload that is not from the core.
 const NS: &str = "urn:simulated";
@@ -67,10 +68,36 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
     }
 }
 
+/// The listeners that workers on other machines are, in a run.
+#[derive(Clone, Default)]
+pub(crate) struct Remote {
+    names: Vec<Name>,
+    /// Whether one of the configurations has them on this machine.
+    comes_home: bool,
+}
+
+impl Remote {
+    /// Drawn for a run.
+    pub(crate) fn of(dice: &mut SeededDice) -> Remote {
+        let all = [TOOL, CAREFUL, OTHER, AGENT, WARDED, QUIET];
+        let names = all.into_iter().filter(|_| dice.percent(50)).map(name).collect();
+        Remote { names, comes_home: dice.percent(25) }
+    }
+
+    fn moves(&self, composition: &mut Composition) {
+        for listener in self.names.iter() {
+            if let Some(listener) = composition.listeners.get_mut(listener) {
+                listener.reach = Reach::Nats;
+            }
+        }
+    }
+}
+
 /// The compositions that a run may start with: the original, and changed ones. In a wide run the thrifty one
 /// also limits time.
-pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
-    let as_written = composition();
+pub(crate) fn compositions(is_wide: bool, remote: &Remote) -> Vec<Composition> {
+    let mut as_written = composition();
+    remote.moves(&mut as_written);
     let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
         let mut changed = Composition { hash: Digest([hash; 32]), ..as_written.clone() };
         change(&mut changed);
@@ -81,7 +108,12 @@ pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
         c.listeners.remove(OTHER);
         c.listeners.values_mut().for_each(|l| (l.turns, l.timeout_ms) = (l.turns.min(2), 4_000));
     });
-    let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
+    let bold = changed(10, &|c| {
+        c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry);
+        if remote.comes_home {
+            c.listeners.values_mut().for_each(|l| l.reach = Reach::Inline);
+        }
+    });
     let thrifty = changed(11, &|c| {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
         let wall_ms = is_wide.then_some(MOST_WALL_MS);

@@ -6,12 +6,15 @@
 //! implements the ports. The input is a seed; the output is the faults that were found, and counts of what
 //! happened in the run.
 //!
-//! In reading order: `cast` is the organism, `clients` and `listeners` are the senders, `disk`, `scribe` and
-//! `glass` surround the log, `outside` has the ports, `world` moves all of it, `watch` judges. This crate's
+//! In reading order: `cast` is the organism, `clients` and `listeners` are the senders, `broker` and `carrier` are
+//! between the pump and workers on other machines, `disk`, `scribe` and `glass` surround the log, `outside` has the
+//! ports, `world` moves all of it, `watch` judges. This crate's
 //! tests have a second, naive pump next to the real one. `docs/reference/simulator.md` says what this shows
 //! and what it cannot show.
 
 mod agenda;
+mod broker;
+mod carrier;
 mod cast;
 mod clients;
 mod disk;

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use systole_core::types::flow::{Receipt, Ticket};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
-    CallBack, CallMark, Carrier, Clock, Delivery, LeaseToken, Position, PumpStep, Seed, Seeds, StepObserver,
-    TokenMaker, WaitingSenders,
+    CallBack, CallMark, Carrier, Clock, Delivery, Lease, LeaseToken, Position, PumpStep, Seed, Seeds,
+    StepObserver, TokenMaker, WaitingSenders,
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -22,6 +22,10 @@ use systole_kit::told::PumpAnswer;
 pub(crate) enum Sent {
     Handed(Delivery),
     CalledBack(LeaseToken, CallBack),
+    /// A worker on another machine may have this delivery from an earlier life.
+    Expected(Name, LeaseToken),
+    /// The end of a delivery that was reported gone is on disk.
+    LetGo(Name, LeaseToken),
     Answered(PumpAnswer),
     Receipt(Ticket, Receipt, Option<Position>),
     Refused(Ticket, Refusal),
@@ -34,6 +38,8 @@ impl Sent {
         match self {
             Sent::Handed(delivery) => format!("handed {}", delivery.lease.token.0),
             Sent::CalledBack(token, _) => format!("called back {}", token.0),
+            Sent::Expected(_, token) => format!("expected {}", token.0),
+            Sent::LetGo(_, token) => format!("let go {}", token.0),
             Sent::Answered(answer) => format!("answered {} {}", answer.delivery, answer.id),
             Sent::Receipt(ticket, receipt, _) => {
                 format!("receipt {}{}", ticket.0, receipt.thread.as_str())
@@ -155,6 +161,14 @@ impl Carrier for SimulatedPorts {
 
     fn answer(&self, _: &Name, answer: PumpAnswer) {
         self.send(Sent::Answered(answer));
+    }
+
+    fn expect(&self, lease: &Lease) {
+        self.send(Sent::Expected(lease.listener.clone(), lease.token.clone()));
+    }
+
+    fn let_go(&self, listener: &Name, token: &LeaseToken) {
+        self.send(Sent::LetGo(listener.clone(), token.clone()));
     }
 }
 

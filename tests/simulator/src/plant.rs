@@ -34,11 +34,15 @@ pub enum Plant {
     ForgottenPauses,
     /// A repeated steering message counts as a new one.
     WordTwice,
+    /// A start does not name the deliveries that workers elsewhere may have.
+    ForgottenLeases,
+    /// A delivery whose reply was heard before the broker confirmed it is deleted at once.
+    DeletedEarly,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 15] = [
+    pub const ALL: [Plant; 17] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -54,5 +58,7 @@ impl Plant {
         Plant::ForgottenApprovals,
         Plant::ForgottenPauses,
         Plant::WordTwice,
+        Plant::ForgottenLeases,
+        Plant::DeletedEarly,
     ];
 }

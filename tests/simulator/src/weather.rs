@@ -32,6 +32,12 @@ pub(crate) struct Weather {
     pub(crate) changed: u64,
     /// The wall clock is set.
     pub(crate) clock: u64,
+    /// A worker on another machine breaks the rules: it acknowledges too early, or gives no sign of life.
+    pub(crate) careless: u64,
+    /// The broker cannot be reached for a while.
+    pub(crate) cut: u64,
+    /// A life of the pump that would be killed is held instead, and goes on when another has taken over.
+    pub(crate) held: u64,
 }
 
 impl Weather {
@@ -52,6 +58,9 @@ impl Weather {
             early: up_to(600),
             changed: up_to(500),
             clock: up_to(500),
+            careless: up_to(300),
+            cut: up_to(600),
+            held: up_to(400),
         }
     }
 

@@ -28,7 +28,7 @@ impl Rig {
         self.input(PumpInput::Written(written));
     }
 
-    fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
+    pub(super) fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
         let (ticket, by, thread) = (Ticket(ticket), Name::operator(), thread.cloned());
         self.input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
             ticket,

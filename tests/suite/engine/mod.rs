@@ -5,6 +5,7 @@
 mod deliveries;
 mod drain;
 mod drained;
+mod elsewhere;
 mod holding;
 mod journal;
 mod keeping;
@@ -194,6 +195,7 @@ impl Rig {
             booted: 0,
         };
         rig.booted = rig.records().len();
+        rig.engine.adopt();
         rig.engine.boot();
         rig
     }

@@ -11,6 +11,7 @@ mod budget_uses;
 mod firsts;
 mod journal;
 mod pauses;
+mod starts;
 mod takers;
 mod thread;
 mod timers;
@@ -19,6 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::{Approval, Question};
 pub(crate) use self::journal::{Bought, Entry};
+pub(crate) use self::starts::Starts;
 pub(crate) use self::thread::{Call, Item, Spawn, Thread};
 
 pub(crate) use thread::{Clocked, Firing, Timer};
@@ -74,6 +76,8 @@ pub(crate) struct Ledger {
     pub(crate) threads: HashMap<String, Thread>,
     /// Spawns without a confirmation, by the id of their record.
     pub(crate) spawns: HashMap<RecordId, Spawn>,
+    /// The last start of the pump.
+    pub(crate) starts: Starts,
     ids: HashMap<RecordId, Place>,
     firsts: Firsts,
 }
@@ -194,6 +198,7 @@ impl Ledger {
             Some(Act::Terminal) => self.end(step),
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
+            Some(Act::Aside) if record.thread == "sys" => self.starts_or_ends(step),
             Some(Act::Denies { .. } | Act::Marks { .. } | Act::Aside) | None => {}
         }
     }
@@ -241,6 +246,7 @@ impl Ledger {
             warned: Vec::new(),
             steered: None,
             cleared: 0,
+            outlived: None,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -286,8 +292,12 @@ impl Ledger {
     fn item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
         let record = step.record;
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
+        let boot = self.starts.boot;
         self.with_call(&record.thread, call, |call| {
             call.is_nudged |= is_nudge(record);
+            if turn > call.settled {
+                call.outlived = boot.filter(|boot| call.moved < *boot);
+            }
             call.settle(turn);
             call.moved = record.position;
             if turn == call.settled && call.item(turn, ordinal).is_none() {

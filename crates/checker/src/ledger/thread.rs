@@ -97,6 +97,8 @@ pub(crate) struct Call {
     pub(crate) warned: Vec<Warning>,
     /// The last message of its view that it has cleared.
     pub(crate) cleared: u64,
+    /// The start of a pump that the attempt of the last reply outlived.
+    pub(crate) outlived: Option<u64>,
 }
 
 /// A limit that a call was warned of.

@@ -10,6 +10,7 @@ pub(crate) mod chain;
 pub(crate) mod clients;
 pub(crate) mod journal;
 pub(crate) mod once;
+pub(crate) mod outlives;
 pub(crate) mod pauses;
 pub(crate) mod questions;
 pub(crate) mod rest;
@@ -98,6 +99,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("nudge-once", once::nudge_once),
     ("final-alone", once::final_alone),
     ("attempt", once::attempt),
+    ("outlives", outlives::outlives),
     ("call-open", calls::call_open),
     ("top-order", calls::top_order),
     ("ended", calls::ended),

@@ -76,6 +76,11 @@ impl CompositionBook {
         self.pages.values().any(|page| page.limits_time())
     }
 
+    /// A listener in every configuration that names it.
+    pub fn versions<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = &'a Listener> {
+        self.pages.values().filter_map(|page| page.listener(name))
+    }
+
     /// The configuration with that hash.
     pub fn page(&self, hash: Digest) -> Option<&Arc<Composition>> {
         self.pages.get(&hash)

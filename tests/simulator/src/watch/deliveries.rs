@@ -2,7 +2,7 @@
 //! over their attempts, belong to one conversation, and are never silently repeated where that is
 //! forbidden.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use systole_core::pump::state::Thread;
 use systole_core::types::composition::{Listener, OnUnknown};
@@ -14,6 +14,20 @@ use crate::cast;
 /// A turn of a call.
 type Turn = (ThreadId, CallPath, u32);
 
+/// The way of a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// To a listener that dies with the pump.
+    Here,
+    /// To the broker, which may have had it before.
+    Elsewhere,
+    /// It is in the stream since an earlier life.
+    TakenUp,
+}
+
+/// The number of an attempt, and whether it went to a listener that dies with the pump.
+type Lent = (u32, bool);
+
 /// The deliveries so far.
 #[derive(Default)]
 pub(crate) struct Deliveries {
@@ -21,11 +35,11 @@ pub(crate) struct Deliveries {
     shown: HashMap<Turn, Digest>,
     /// The token of each call.
     tokens: HashMap<(ThreadId, CallPath), String>,
-    /// Turns whose last attempt went to a listener with attempts that may not be repeated; true once the
-    /// attempt failed openly.
-    careful: HashMap<Turn, bool>,
+    /// Turns whose last attempt went to a listener with attempts that may not be repeated: the attempt, and
+    /// whether it failed openly.
+    careful: HashMap<Turn, (Lent, bool)>,
     /// Deliveries that are out in this life, by listener.
-    out: BTreeMap<Name, usize>,
+    out: BTreeMap<Name, BTreeSet<LeaseToken>>,
     /// Every delivery of every life: a number belongs to one hand-out.
     handed: HashSet<LeaseToken>,
 }
@@ -41,27 +55,25 @@ impl Deliveries {
     }
 
     /// The slot of a delivery is free again.
-    pub(crate) fn over(&mut self, listener: &Name) {
-        if let Some(out) = self.out.get_mut(listener) {
-            *out = out.saturating_sub(1);
-        }
+    pub(crate) fn over(&mut self, token: &LeaseToken) {
+        let _was_out = self.out.values_mut().any(|out| out.remove(token));
     }
 
     /// The pump learned that an attempt failed: its outcome is known.
     pub(crate) fn failed_openly(&mut self, lease: &Lease) {
         if let Some(known) = self.careful.get_mut(&turn_of(lease)) {
-            *known = true;
+            known.1 = true;
         }
     }
 
     /// A delivery goes out, while the disk has this state of its thread. `seated` is its listener as the
-    /// pump has it now, `pinned` as it was when the call began.
+    /// pump has it now, `pinned` as it was when the call began. `way` says whether workers elsewhere get it.
     pub(crate) fn goes_out(
         &mut self,
         delivery: &Delivery,
         on_disk: Option<&Thread>,
-        seated: Option<&Listener>,
-        pinned: Option<&Listener>,
+        (seated, pinned): (Option<&Listener>, Option<&Listener>),
+        way: Way,
     ) -> Vec<(&'static str, String)> {
         let lease = &delivery.lease;
         let token = &lease.token.0;
@@ -70,13 +82,15 @@ impl Deliveries {
         if !call.is_some_and(|call| call.is_due(lease.id.turn, lease.id.attempt)) {
             wrong.push(("recorded", format!("{token} goes out, and on disk it is not due")));
         }
-        if !self.handed.insert(lease.token.clone()) {
+        // The broker knows what it had.
+        if !self.handed.insert(lease.token.clone()) && way == Way::Here {
             wrong.push(("once-out", format!("{token} goes out twice under one number")));
         }
         let out = self.out.entry(lease.listener.clone()).or_default();
-        *out += 1;
-        let slots = seated.map_or(0, |l| l.in_flight);
-        if *out > slots {
+        out.insert(lease.token.clone());
+        let (out, slots) = (out.len(), seated.map_or(0, |l| l.in_flight));
+        // What is out already keeps its slot, even if the listener has fewer now.
+        if out > slots && way != Way::TakenUp {
             wrong.push((
                 "slots",
                 format!("{out} deliveries are out to {}, which has {slots}", lease.listener),
@@ -92,8 +106,10 @@ impl Deliveries {
             wrong.push(("shown", format!("{token} shows other bytes than an attempt before it")));
         }
         wrong.extend(self.one_conversation(lease, body));
+        let lent = (lease.id.attempt, way == Way::Here);
         if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
-            && self.careful.insert(turn_of(lease), false) == Some(false)
+            && let Some((before, false)) = self.careful.insert(turn_of(lease), (lent, false))
+            && (before != lent || way == Way::Here)
         {
             wrong.push(("repeated", format!("{token} repeats an attempt with an unknown outcome")));
         }

@@ -4,6 +4,7 @@
 pub(crate) mod deliveries;
 pub(crate) mod folds;
 pub(crate) mod once;
+pub(crate) mod remote;
 pub(crate) mod rest;
 
 /// A fault.

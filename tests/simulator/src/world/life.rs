@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use systole::edges::leases::LeaseTable;
-use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput};
+use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, kept_listeners};
 use systole_core::pump::state::{CompositionBook, PendingItem};
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake::{self, RecoveredLog};
 
 use super::{Due, Line, World};
+use crate::carrier::RemoteCarriers;
 use crate::glass::Glass;
 use crate::plant::Plant;
 use crate::scribe::Scribe;
@@ -33,6 +34,8 @@ pub(super) struct Life {
     /// When a drain stops waiting, once one has begun.
     pub(super) drained_ms: Option<u64>,
     pub(super) has_said_farewell: bool,
+    /// The carriers of listeners on other machines.
+    pub(super) carriers: RemoteCarriers,
 }
 
 impl World {
@@ -75,6 +78,10 @@ impl World {
             steps: outside.clone(),
         };
         let mut engine = Engine::new(recovered, ports, self.disk.last());
+        // Before anything is heard: workers may be about to answer an earlier life.
+        engine.adopt();
+        let (kept, expected) = (kept_listeners(engine.state()), self.outside.take());
+        let carriers = self.remote_carriers(self.lives, expected, &kept);
         engine.boot();
         self.life = Some(Life {
             number: self.lives,
@@ -87,6 +94,7 @@ impl World {
             tick_ms: None,
             drained_ms: None,
             has_said_farewell: false,
+            carriers,
         });
         self.settles();
     }
@@ -201,6 +209,7 @@ impl World {
     /// The drained pump ends.
     pub(super) fn leaves(&mut self) {
         self.count("drains");
+        self.judges_farewell();
         self.life = None;
         self.disk.power_fails(None, &mut self.throws.disk);
         self.buried();

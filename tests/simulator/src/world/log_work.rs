@@ -168,8 +168,10 @@ impl World {
     }
 
     pub(super) fn ticks(&mut self) {
+        let now_ms = self.agenda.now_ms();
         if let Some(life) = &mut self.life {
-            life.tick_ms = None;
+            // A tick that was planned later is still planned.
+            life.tick_ms.take_if(|at| *at <= now_ms);
         }
         self.tick_and_settle();
     }
@@ -194,6 +196,7 @@ impl World {
         let new = self.disk.log().after(self.read, usize::MAX).unwrap_or_default();
         for (position, record) in new {
             self.read = position;
+            self.judges_loss(&record);
             let h = &record.header;
             let closes = matches!((h.kind, h.code), (_, Some(RecordCode::Role(MessageRole::Final))))
                 || (h.kind == RecordKind::Outcome && h.code != Some(RecordCode::DeadLetter));

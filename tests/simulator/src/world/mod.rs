@@ -8,7 +8,10 @@
 mod life;
 mod log_work;
 pub(crate) mod outcome;
+mod outliving;
 mod post;
+mod remote;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -36,6 +39,8 @@ use crate::watch::folds::Folds;
 use crate::weather::Weather;
 use life::Life;
 use outcome::Outcome;
+use remote::Remote;
+use workers::{RemoteSide, Work};
 
 /// Plans after which a run counts as endless.
 const TOO_MANY_PLANS: u64 = 20_000;
@@ -89,6 +94,14 @@ enum Due {
         life: u64,
     },
     ClockIsSet,
+    /// Something between a carrier of workers elsewhere and the broker.
+    Remote(Remote),
+    /// Something of a worker elsewhere.
+    Works(Work),
+    /// The broker cannot be reached for so long.
+    Cut {
+        for_ms: u64,
+    },
     /// The storm is over.
     Calms,
 }
@@ -100,6 +113,7 @@ struct Throws {
     listeners: SeededDice,
     disk: SeededDice,
     lives: SeededDice,
+    remote: SeededDice,
 }
 
 /// The whole state of a run.
@@ -124,6 +138,10 @@ pub(crate) struct World {
     troupe: Troupe,
     /// Deliveries that listeners hold, with whether they hang.
     running: BTreeMap<LeaseToken, (Arc<Lease>, bool)>,
+    /// The broker, and the workers elsewhere.
+    remote: RemoteSide,
+    /// The attempt of the dead letter that was read last.
+    dead_letter: Option<LeaseToken>,
     /// Requests that reached this life and have no answer yet.
     asked: BTreeSet<Ticket>,
     folds: Folds,
@@ -148,10 +166,14 @@ impl World {
             listeners: dice.apart(3),
             disk: dice.apart(4),
             lives: dice.apart(5),
+            remote: dice.apart(10),
         };
+        // So do the seeds that have no workers elsewhere.
+        let remote =
+            if seed % 5 >= 2 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
         let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> =
-            cast::compositions(is_wide).into_iter().map(Arc::new).collect();
+            cast::compositions(is_wide, &remote).into_iter().map(Arc::new).collect();
         World {
             seed,
             plant,
@@ -169,6 +191,8 @@ impl World {
             crowd: Crowd::new(&mut dice.apart(7)),
             troupe: Troupe::new(&mut dice.apart(8), is_wide),
             running: BTreeMap::new(),
+            remote: RemoteSide::default(),
+            dead_letter: None,
             asked: BTreeSet::new(),
             folds: Folds::default(),
             deliveries: Deliveries::default(),
@@ -197,6 +221,12 @@ impl World {
         for _ in 0..lives.below(4) {
             let at = lives.below(storm_ms);
             self.agenda.at(at, Due::Told);
+        }
+        for _ in 0..self.throws.remote.below(4) {
+            let (at, for_ms) = (self.throws.remote.below(storm_ms), self.throws.remote.delay_ms(2_000));
+            if self.throws.remote.permille(self.weather.cut) {
+                self.agenda.at(at, Due::Cut { for_ms });
+            }
         }
         let mut plans = 0;
         loop {
@@ -248,6 +278,9 @@ impl World {
             Due::Dies { life } => self.of_life(life, World::dies_in_storm),
             Due::Drains { life } => self.of_life(life, World::drains),
             Due::ClockIsSet => self.clock_is_set(),
+            Due::Remote(remote) => self.remote(remote),
+            Due::Works(work) => self.work(work),
+            Due::Cut { for_ms } => self.is_cut_off(for_ms),
             Due::Calms => self.calms(),
         }
     }
@@ -265,10 +298,17 @@ impl World {
         self.outside.set_clock(if dice.permille(500) { by_ms } else { -by_ms });
     }
 
+    /// From now on the pump cannot reach the broker for a while.
+    fn is_cut_off(&mut self, for_ms: u64) {
+        self.count("times that the broker was away");
+        self.remote.cut_until_ms = self.agenda.now_ms() + for_ms;
+    }
+
     /// From now on there are no faults, and every client repeats its unanswered messages.
     fn calms(&mut self) {
         self.weather = Weather::calm();
         self.outside.spare();
+        self.remote.cut_until_ms = self.agenda.now_ms();
         self.crowd.settle_down();
         for pending in self.crowd.unsettled() {
             self.again(pending);
@@ -351,12 +391,16 @@ impl World {
     fn comes_to_rest(&mut self) -> bool {
         let Some(life) = &self.life else { return false };
         let (number, is_quiet, next) = (life.number, life.engine.is_quiet(), life.engine.next_moment());
+        let out = life.engine.out_count();
         if self.is_over {
             self.find("rest", "the drain does not end".into());
             return false;
         }
         if self.goes_on() {
             return true;
+        }
+        if out > 0 {
+            self.find("rest", "a delivery keeps its slot, and nothing ends it".into());
         }
         if !is_quiet || next.is_some() {
             self.find("rest", "the pump waits for something that is not planned".into());

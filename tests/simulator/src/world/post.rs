@@ -24,6 +24,7 @@ use crate::clients::Word;
 use crate::listeners::{End, Speech};
 use crate::outside::Sent;
 use crate::plant::Plant;
+use crate::watch::deliveries::Way;
 
 impl World {
     /// A client's letter reaches the pump, if there is one.
@@ -63,8 +64,13 @@ impl World {
         match sent {
             Sent::Handed(delivery) => self.handed(&delivery),
             Sent::CalledBack(token, why) => self.called_back(token, why),
+            // Only a start names them, before the carriers begin.
+            Sent::Expected(..) => {}
+            Sent::LetGo(listener, token) => self.lets_go(&listener, &token),
             Sent::Answered(answer) => self.answered(&answer),
             Sent::Receipt(ticket, receipt, position) => self.receipt(ticket, receipt, position),
+            Sent::Refused(ticket, refusal) if self.answers_worker(ticket, Some(refusal.code)) => {}
+            Sent::Done(ticket) if self.answers_worker(ticket, None) => {}
             Sent::Refused(ticket, refusal) => {
                 self.count("refusals to clients");
                 self.refused(ticket, refusal.code);
@@ -135,17 +141,37 @@ impl World {
         let seated = self.current.listener(&lease.listener);
         let page = self.compositions.iter().find(|page| page.hash == lease.config);
         let pinned = page.and_then(|page| page.listener(&lease.listener));
-        let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
+        let carrier = self.life.as_ref().and_then(|life| life.carriers.get(&lease.listener));
+        let way = match carrier {
+            Some(carrier) if carrier.has_found(&lease.token) => Way::TakenUp,
+            Some(_) => Way::Elsewhere,
+            None => Way::Here,
+        };
+        let is_kept = seated.is_none() && carrier.is_some();
+        let seated = if is_kept { pinned } else { seated };
+        let wrong = self.deliveries.goes_out(delivery, on_disk, (seated, pinned), way);
         // A delivery that was recorded before it is sent already counts as out.
-        let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry);
+        let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry) || way == Way::TakenUp;
+        // A new number on record counts as out.
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
+        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
             self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
         }
-        if !is_promised && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
+        if !is_promised && !is_recorded && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
             self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
         }
+        if way != Way::Here {
+            return self.handed_remote(delivery);
+        }
+        self.works_here(delivery);
+    }
+
+    /// A listener on the pump's machine runs its script.
+    fn works_here(&mut self, delivery: &Delivery) {
+        let lease = &delivery.lease;
         let script = self.troupe.plays(delivery, &self.weather, &mut self.throws.listeners);
         let life = self.lives;
         for (after_ms, speech) in script.signs {
@@ -197,6 +223,9 @@ impl World {
     /// The pump cancels a delivery. A listener may stop at once, or go on until it is done.
     fn called_back(&mut self, token: LeaseToken, why: CallBack) {
         self.count("call-backs");
+        if self.calls_back_remote(&token, why) {
+            return;
+        }
         let Some((_, hangs)) = self.running.get(&token) else { return };
         if *hangs && self.plant == Some(Plant::KeptSlot) {
             return;
@@ -218,7 +247,7 @@ impl World {
             return;
         }
         let Some((lease, _)) = self.running.remove(&token) else { return };
-        self.deliveries.over(&lease.listener);
+        self.deliveries.over(&lease.token);
         if matches!(code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown) {
             self.deliveries.failed_openly(&lease);
         }
@@ -239,13 +268,13 @@ impl World {
         }
         let known = now.leases.find(&lease.token.0).filter(|known| known.listener == lease.listener);
         if is_last && self.running.remove(&lease.token).is_some() {
-            self.deliveries.over(&lease.listener);
+            self.deliveries.over(&lease.token);
         } else if is_last {
             self.count("replies that came late or again");
         }
         let Some(mut known) = known else {
             self.count("replies to another life");
-            return self.input(stray(&lease.listener));
+            return self.input(stray(&lease.listener, None, None));
         };
         if let Speech::Failure { retry: true } = speech {
             self.deliveries.failed_openly(&known);
@@ -273,14 +302,15 @@ fn take_for_another(input: &mut PumpInput) {
     }
 }
 
-fn stray(listener: &Name) -> PumpInput {
+/// A document that belongs to no delivery.
+pub(super) fn stray(listener: &Name, replies_to: Option<String>, ticket: Option<Ticket>) -> PumpInput {
     let words = "the reply names a delivery that is over, or that was never yours";
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept: None };
     PumpInput::Stray(UnmatchedDocument {
         listener: listener.clone(),
         refused,
         waits: None,
-        replies_to: None,
-        ticket: None,
+        replies_to,
+        ticket,
     })
 }

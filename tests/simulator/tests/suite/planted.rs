@@ -22,6 +22,7 @@ fn rules(plant: Plant) -> &'static [&'static str] {
         Plant::ForgottenApprovals => &["approval", "recorded"],
         Plant::ForgottenPauses => &["paused"],
         Plant::WordTwice => &["once"],
+        Plant::ForgottenLeases | Plant::DeletedEarly => &["ended-early"],
     }
 }
 

@@ -17,6 +17,9 @@ use crate::types::limits;
 use crate::types::ports::{CallBack, Lease, LeaseToken};
 use crate::types::time::Millis;
 
+/// Why a delivery is lost that a program may have had.
+pub(super) const DIED_WITH_PUMP: &str = "the pump stopped while the delivery may have been out";
+
 /// A delivery that a worker may still have.
 struct Adopted {
     lease: Arc<Lease>,
@@ -49,6 +52,11 @@ impl Elsewhere {
     /// Whether the call has such a delivery.
     pub(super) fn has(&self, thread: &ThreadId, call: &CallPath) -> bool {
         !self.by_call.is_empty() && self.by_call.contains_key(&(thread.clone(), call.clone()))
+    }
+
+    /// Whether the call has such a delivery that is with the broker or with a worker.
+    pub(super) fn is_found(&self, thread: &ThreadId, call: &CallPath) -> bool {
+        self.of_call(thread, call).is_some_and(|adopted| adopted.is_found)
     }
 
     /// How many there are.
@@ -128,9 +136,7 @@ impl Engine {
         for (thread, path) in wake::ready_calls(&self.state) {
             let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
             let own = self.state.book.listener(call.config, &call.listener);
-            let Some(own) = own.filter(|own| own.reach.is_over_broker() && self.is_elsewhere(own)) else {
-                continue;
-            };
+            let Some(own) = own.filter(|own| self.is_elsewhere(own)) else { continue };
             if !may_be_out(call, Some(own), now, self.is_out_elsewhere) {
                 continue;
             }
@@ -143,9 +149,13 @@ impl Engine {
             });
             let work = ReadyTurn { listener: call.listener.clone(), not_before: call.not_before, id };
             let since = call.ready_at.max(call.not_before);
+            // In another configuration a program is the listener, and it may have died with the pump.
+            let is_surely_elsewhere = self.was_drained
+                || self.state.book.versions(&call.listener).all(|one| one.reach.is_over_broker());
+            let lost = (!is_surely_elsewhere).then(|| DIED_WITH_PUMP.to_owned());
             self.ports.leases.put(lease.clone());
             self.ports.carrier.expect(&lease);
-            self.elsewhere.put(Adopted { lease, work, since, is_found: false, lost: None });
+            self.elsewhere.put(Adopted { lease, work, since, is_found: false, lost });
         }
     }
 
@@ -174,7 +184,7 @@ impl Engine {
         }
         for token in unseen {
             if let Some(adopted) = self.elsewhere.adopted.get_mut(&token).filter(|one| !one.is_found) {
-                adopted.lost.clone_from(&lost);
+                adopted.lost = lost.clone().or(adopted.lost.take());
                 self.dispatch_queue.take_first(adopted.work.clone());
             }
         }

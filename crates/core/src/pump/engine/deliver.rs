@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::adopting::may_be_out;
+use super::adopting::{DIED_WITH_PUMP, may_be_out};
 use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
 use crate::pump::dispatch_queue::TimeRuns;
@@ -92,8 +92,10 @@ impl Engine {
             }
             // The configuration that a call began with decides what happens to its attempts.
             let listener = self.state.book.listener(call.config, &call.listener);
-            let is_elsewhere = listener.is_some_and(|l| l.reach.is_over_broker());
-            let unrecorded = if is_elsewhere { self.is_out_elsewhere } else { !self.was_drained };
+            // Where the earlier run reached it, only that run's configuration says.
+            let was_elsewhere =
+                self.state.book.versions(&call.listener).any(|one| one.reach.is_over_broker());
+            let unrecorded = if was_elsewhere { self.is_out_elsewhere } else { !self.was_drained };
             if may_be_out(call, listener, now, unrecorded) {
                 self.suspects.insert((thread.clone(), path.clone()));
             }
@@ -160,8 +162,7 @@ impl Engine {
         }
         if !self.suspects.is_empty() && self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
-            let words = "the pump stopped while the delivery may have been out";
-            return self.send_under_new_number(work, words.to_owned());
+            return self.send_under_new_number(work, DIED_WITH_PUMP.to_owned());
         }
         if let Some(words) = self.lost_elsewhere(work) {
             return self.send_under_new_number(work, words);
@@ -178,10 +179,15 @@ impl Engine {
             self.reserved.insert((thread.clone(), call.clone()));
             return self.happened(EventKind::Sending { thread, call, turn });
         }
+        let token = self.ports.tokens.token(&work.id);
+        // A worker has answered it since an earlier life, and its reply waits for the log.
+        if self.has_parked_reply(&work.id.thread.stem(), &token) {
+            return self.dispatch_queue.unused(&work.listener);
+        }
         let is_elsewhere = self.is_elsewhere(listener);
         let deadline = (!is_elsewhere).then(|| self.now().plus(listener.timeout_ms));
         let lease = Arc::new(Lease {
-            token: self.ports.tokens.token(&work.id),
+            token,
             listener: work.listener.clone(),
             id: work.id.clone(),
             config: call.config,

@@ -100,8 +100,12 @@ impl Engine {
         let LogAnswer { lookup, found } = answered;
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
-            // The records were asked for before the pause, but nothing has gone out.
-            (_, Lookup::Records { work, .. }) if self.is_paused(&work.id.thread) => {
+            // The records were asked for before the pause, but nothing has gone out, except what a worker on another
+            // machine has since an earlier life: its time runs.
+            (_, Lookup::Records { work, .. })
+                if self.is_paused(&work.id.thread)
+                    && !self.elsewhere.is_found(&work.id.thread, &work.id.call) =>
+            {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
             }

@@ -51,6 +51,15 @@ impl Engine {
         !self.parked.is_empty() && self.parked.get(stem).is_some_and(|queue| queue.iter().any(waits))
     }
 
+    /// Whether a reply to that delivery waits for the log.
+    pub(super) fn has_parked_reply(&self, stem: &ThreadId, token: &LeaseToken) -> bool {
+        let waits = |input: &PumpInput| {
+            matches!(input, PumpInput::Judged(judged)
+                if judged.lease.token == *token && judged.said.is_reply())
+        };
+        !self.parked.is_empty() && self.parked.get(stem).is_some_and(|queue| queue.iter().any(waits))
+    }
+
     /// Continues with the document that waited for this view, or for the answer that the view cannot be read.
     pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<ReadResults, Refusal>) {
         if let Some(PumpInput::Judged(judged)) = self.first_parked(stem) {
