@@ -9,6 +9,7 @@
 mod commands;
 mod files;
 mod frames;
+mod guarded;
 mod hearing;
 mod last_words;
 mod once;
@@ -20,6 +21,7 @@ mod sandboxed;
 mod script;
 mod stay;
 mod try_start;
+mod warden;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
+pub use warden::{WORD as WARDEN_WORD, run as guard_program};
 
 use systole_kit::DocumentLimits;
 

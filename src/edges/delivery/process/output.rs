@@ -33,7 +33,7 @@ pub async fn output_of(
         return Err(words);
     }
     let pace = CarrierWaits::default();
-    let Started { stdin, stdout, stderr, mut group, .. } = started(program::start(program, &badge, around))?;
+    let Started { stdin, stdout, stderr, mut group, .. } = started(program::start(program, &badge, around).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {

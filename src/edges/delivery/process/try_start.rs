@@ -53,7 +53,7 @@ pub async fn try_start(
     }
     let pace = CarrierWaits::default();
     let Started { stdin, stdout, stderr, mut group, sandbox: _ } =
-        started(program::start(program, &badge, around))?;
+        started(program::start(program, &badge, around).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
