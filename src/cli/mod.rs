@@ -31,6 +31,7 @@ mod exit;
 mod explain;
 mod export;
 mod find;
+mod first_process;
 mod follow;
 mod fork;
 mod forms;
@@ -252,6 +253,9 @@ pub fn main() -> ExitCode {
         // Before anything makes a thread.
         Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
+    }
+    if let Some(exit) = first_process::stand_in() {
+        return exit;
     }
     operator_log::install();
     descriptors::raise();

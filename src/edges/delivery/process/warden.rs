@@ -78,9 +78,9 @@ async fn guard() -> io::Result<()> {
     // The name only helps a person who looks at the processes.
     let _unnamed = std::fs::write("/proc/self/comm", NAME);
     let children = signal(SignalKind::child())?;
-    // A system that shuts down sends these to all processes. The program may still answer, so its warden stays.
-    let others = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
-    let _taken = others.map(signal);
+    // A system that shuts down sends this to all processes. The program may still answer, so its warden stays. Unlike a
+    // signal that is ignored or blocked, one that is taken is as before for the program.
+    let _taken = signal(SignalKind::terminate())?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let program = match begun(&line) {
         Ok(program) => program,
