@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use systole::runtime::runfile::RunFile;
 use tokio::time::Instant;
 
-use crate::organism::{folder, say};
+use crate::organism::folder;
 use crate::program::{PATIENCE, Running, ask};
 use crate::sandbox::{none_is_left, processes_with};
 
@@ -27,6 +27,7 @@ sh -c 'sleep 0 &'
 sh -c 'setsid sleep 600 > /dev/null 2>&1 &' 2> /dev/null
 echo '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</answer>'
 ";
+const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</ask>";
 /// Makes the system refuse namespaces to this organism.
 const NO_NAMESPACES: &str =
     "for kind in user mnt net pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done && exec \"$@\"";
@@ -52,8 +53,9 @@ fn organism(listeners: &str) -> tempfile::TempDir {
 fn started(folder: &Path, before: &[&str]) -> Running {
     let mut command = Command::new(before[0]);
     command.args(&before[1..]).args([env!("CARGO_BIN_EXE_systole"), "run"]).current_dir(folder);
-    let mut running =
-        Running::of(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut running = Running::of(
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap(),
+    );
     running.says("its log is");
     running
 }
@@ -106,7 +108,7 @@ async fn killed(mode: &str, sandbox: &str, level: &str, before: &[&str]) {
     if level != "none" {
         running.shows(&format!("in a sandbox of level {level}"));
     }
-    let said = ask(&reached(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
+    let said = ask(&reached(folder.path()), "POST", "/v1/messages", &[], ASK);
     assert_eq!(said.status, 202, "{said:?}");
     let wanted = if level == "landlock" { 3 } else { 4 };
     until("all have begun", || folder.path().join("out/up").exists() && processes_with(&marker) >= wanted);
@@ -152,7 +154,7 @@ fn b22_an_organism_that_is_process_1_leaves_no_zombie_after_400_calls() {
         std::thread::spawn(move || {
             for _ in 0..count {
                 let path = format!("/v1/messages?to={to}");
-                let answer = ask(&run, "POST", &path, &[("Systole-Wait", "120")], &say("hello"));
+                let answer = ask(&run, "POST", &path, &[("Systole-Wait", "120")], ASK);
                 assert!(answer.body.contains("hello</answer>"), "{to}: {answer:?}");
             }
         })

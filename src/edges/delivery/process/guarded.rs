@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -25,20 +26,34 @@ use crate::edges::{descriptors, system};
 /// The one variable that a warden needs: where the libraries of this program are.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
+/// Most wardens that wait for a program. They save the time of their start.
+const SPARE: usize = 8;
+
+/// The wardens of a listener that have no program now. They end with this value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpareWardens(Arc<Mutex<Vec<Warden>>>);
+
+/// A warden's process and the way to it.
+#[derive(Debug)]
+struct Warden {
+    process: Box<dyn ChildWrapper>,
+    said: Lines<BufReader<OwnedReadHalf>>,
+    orders: OwnedWriteHalf,
+}
+
 /// A program that a warden has started.
 pub(super) struct GuardedStart {
     pub(super) pipes: (ChildStdin, ChildStdout, ChildStderr),
-    /// The process of the warden.
-    pub(super) warden: Box<dyn ChildWrapper>,
     pub(super) guard: Guard,
 }
 
-/// The way to a warden.
+/// The way to a program through its warden.
 #[derive(Debug)]
 pub(super) struct Guard {
-    said: Lines<BufReader<OwnedReadHalf>>,
-    orders: OwnedWriteHalf,
+    /// Until the program has ended.
+    warden: Option<Warden>,
     program: Pid,
+    spare: SpareWardens,
 }
 
 /// Starts a program under a warden. The error is that of the program's start, or says that the warden failed.
@@ -46,27 +61,32 @@ pub(super) async fn start(
     command: Command,
     own: &Path,
     around: &InheritedVariables,
+    spare: &SpareWardens,
 ) -> io::Result<GuardedStart> {
     let order = order(&command)?;
-    let (line, theirs) = UnixStream::pair()?;
     let (their_stdin, stdin) = io::pipe()?;
     let (stdout, their_stdout) = io::pipe()?;
     let (stderr, their_stderr) = io::pipe()?;
-    let mut warden = spawn(own, theirs, around)?;
-    // The program inherits it from its warden, which has not begun it yet.
-    descriptors::give_back(warden.id());
-    hand_over(&line, &[their_stdin.into(), their_stdout.into(), their_stderr.into()])?;
-    line.set_nonblocking(true)?;
-    let (said, mut orders) = tokio::net::UnixStream::from_std(line)?.into_split();
-    orders.write_all(&order).await?;
-    let mut said = BufReader::new(said).lines();
-    let program = match heard(&mut said).await {
+    let theirs = [their_stdin.into(), their_stdout.into(), their_stderr.into()];
+    let mut warden = match spare.take() {
+        Some(warden) => warden,
+        None => Warden::start(own, around)?,
+    };
+    hand_over(&warden.orders, &theirs)?;
+    drop(theirs);
+    warden.orders.write_all(&order).await?;
+    let program = match warden.hear().await {
         Some(WardenLine::Begun(program)) => Pid::from_raw(program),
-        Some(WardenLine::NotBegun(Some(number))) => return Err(io::Error::from_raw_os_error(number)),
+        Some(WardenLine::NotBegun(Some(number))) => {
+            spare.give(warden);
+            return Err(io::Error::from_raw_os_error(number));
+        }
         _ => None,
     };
     let Some(program) = program else {
-        let ended = warden.inner_mut().wait().await?;
+        let Warden { mut process, orders, .. } = warden;
+        drop(orders);
+        let ended = process.inner_mut().wait().await?;
         return Err(io::Error::other(format!("its warden ended with {ended}")));
     };
     let pipes = (
@@ -74,7 +94,45 @@ pub(super) async fn start(
         ChildStdout::from_std(OwnedFd::from(stdout).into())?,
         ChildStderr::from_std(OwnedFd::from(stderr).into())?,
     );
-    Ok(GuardedStart { pipes, warden, guard: Guard { said, orders, program } })
+    Ok(GuardedStart { pipes, guard: Guard { warden: Some(warden), program, spare: spare.clone() } })
+}
+
+impl SpareWardens {
+    /// One that still lives.
+    fn take(&self) -> Option<Warden> {
+        let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let mut warden = wardens.pop()?;
+            if matches!(warden.process.inner_mut().try_wait(), Ok(None)) {
+                return Some(warden);
+            }
+        }
+    }
+
+    fn give(&self, warden: Warden) {
+        let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if wardens.len() < SPARE {
+            wardens.push(warden);
+        }
+    }
+}
+
+impl Warden {
+    fn start(own: &Path, around: &InheritedVariables) -> io::Result<Warden> {
+        let (line, theirs) = UnixStream::pair()?;
+        line.set_nonblocking(true)?;
+        let (said, orders) = tokio::net::UnixStream::from_std(line)?.into_split();
+        let process = spawn(own, theirs, around)?;
+        // Its programs inherit it, and it has none yet.
+        descriptors::give_back(process.id());
+        Ok(Warden { process, said: BufReader::new(said).lines(), orders })
+    }
+
+    /// What it says next. `None` if it is gone.
+    async fn hear(&mut self) -> Option<WardenLine> {
+        let line = self.said.next_line().await.ok().flatten()?;
+        serde_json::from_str(&line).ok()
+    }
 }
 
 fn order(command: &Command) -> io::Result<Vec<u8>> {
@@ -106,37 +164,37 @@ fn spawn(own: &Path, theirs: UnixStream, around: &InheritedVariables) -> io::Res
     })
 }
 
-fn hand_over(line: &UnixStream, files: &[OwnedFd; 3]) -> io::Result<()> {
+fn hand_over(orders: &OwnedWriteHalf, files: &[OwnedFd; 3]) -> io::Result<()> {
     let files = [files[0].as_fd(), files[1].as_fd(), files[2].as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&files));
-    sendmsg(line, &[IoSlice::new(b"f")], &mut control, SendFlags::empty())?;
+    sendmsg(orders.as_ref(), &[IoSlice::new(b"f")], &mut control, SendFlags::empty())?;
     Ok(())
 }
 
-async fn heard(said: &mut Lines<BufReader<OwnedReadHalf>>) -> Option<WardenLine> {
-    let line = said.next_line().await.ok().flatten()?;
-    serde_json::from_str(&line).ok()
-}
-
 impl Guard {
-    /// Waits until the program has ended. `None` if the warden ended before. May be dropped while it waits.
-    pub(super) async fn ended(&mut self) -> Option<ExitStatus> {
-        match heard(&mut self.said).await {
-            Some(WardenLine::Ended(status)) => Some(ExitStatus::from_raw(status)),
+    /// Waits until the program has ended. May be dropped while it waits.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let Some(warden) = &mut self.warden else { return Err(io::ErrorKind::NotFound.into()) };
+        let ended = match warden.hear().await {
+            Some(WardenLine::Ended(status, is_free)) => Ok((ExitStatus::from_raw(status), is_free)),
             _ => {
                 // Someone ended the warden, so its program is ended here.
                 let _gone = kill_process_group(self.program, Signal::KILL);
-                None
+                warden.process.inner_mut().wait().await.map(|status| (status, false))
             }
-        }
+        };
+        let warden = self.warden.take();
+        let (status, is_free) = ended?;
+        warden.filter(|_| is_free).into_iter().for_each(|warden| self.spare.give(warden));
+        Ok(status)
     }
 
     /// Passes TERM to the program's process group, or ends the program and all that it started.
     pub(super) fn order(&self, signal: Signal) -> io::Result<()> {
         let order = if signal == Signal::KILL { KILL } else { TERM };
         // The socket has room for the few orders that there are.
-        self.orders.try_write(&[order]).map(drop)
+        self.warden.as_ref().map_or(Ok(()), |warden| warden.orders.try_write(&[order]).map(drop))
     }
 }

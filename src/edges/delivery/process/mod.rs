@@ -39,6 +39,7 @@ use systole_kit::DocumentLimits;
 
 use super::post::Post;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
+use guarded::SpareWardens;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
@@ -50,6 +51,7 @@ pub(super) struct Workplace {
     pub(super) around: Arc<InheritedVariables>,
     /// The most bytes a program may say at once.
     pub(super) output_bytes: usize,
+    spare: SpareWardens,
 }
 
 impl Workplace {
@@ -61,7 +63,13 @@ impl Workplace {
         // A reply that the judge could accept must reach the judge, who tells the sender which part of
         // it is too large. The program is killed only for more than any reply may have.
         let output_bytes = DocumentLimits::default().reply_bytes;
-        Workplace { program, badge: program::Badge { organism, listener }, around, output_bytes }
+        Workplace {
+            program,
+            badge: program::Badge { organism, listener },
+            around,
+            output_bytes,
+            spare: SpareWardens::default(),
+        }
     }
 }
 

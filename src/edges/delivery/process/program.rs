@@ -17,7 +17,7 @@ use systole_sandbox::{PrivateFolder, SandboxLevel};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
-use super::guarded::{self, Guard, GuardedStart};
+use super::guarded::{self, Guard, GuardedStart, SpareWardens};
 use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use crate::edges::delivery::pace::CarrierWaits;
@@ -67,6 +67,7 @@ pub(super) async fn start(
     program: &ListenerProgram,
     badge: &Badge,
     around: &InheritedVariables,
+    spare: &SpareWardens,
 ) -> Result<Started, Unstarted> {
     let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
     let environment = environment(program, badge, around);
@@ -96,13 +97,12 @@ pub(super) async fn start(
         },
     };
     let spawned = match warden {
-        Some(own) => guarded::start(command, &own, around).await.map(|started| {
-            let GuardedStart { pipes, warden, guard } = started;
-            (pipes, warden, Some(guard))
-        }),
-        None => unguarded(command).map(|(pipes, child)| (pipes, child, None)),
+        Some(own) => guarded::start(command, &own, around, spare)
+            .await
+            .map(|GuardedStart { pipes, guard }| (pipes, Reached::Guarded(guard))),
+        None => unguarded(command).map(|(pipes, child)| (pipes, Reached::Child(child))),
     };
-    let ((stdin, stdout, stderr), child, guard) = spawned.map_err(|error| {
+    let ((stdin, stdout, stderr), reached) = spawned.map_err(|error| {
         if descriptors::are_short(&error) {
             let name = program.run.first().map_or("systole", String::as_str);
             let why = system::told(&error);
@@ -113,8 +113,7 @@ pub(super) async fn start(
             Unstarted::Never(cannot_start(program, &environment, &error))
         }
     })?;
-    let group =
-        Group { child, guard, began: Instant::now(), over: false, signalled: false, _private: private };
+    let group = Group { reached, began: Instant::now(), over: false, signalled: false, _private: private };
     Ok(Started { stdin, stdout, stderr, group, sandbox })
 }
 
@@ -237,14 +236,21 @@ fn environment(program: &ListenerProgram, badge: &Badge, around: &InheritedVaria
 /// A program and everything it started.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// The program's warden, or the helper of its sandbox.
-    child: Box<dyn ChildWrapper>,
-    guard: Option<Guard>,
+    reached: Reached,
     began: Instant,
     over: bool,
     signalled: bool,
     /// The folder of a sandboxed program, which goes with the group.
     _private: Option<PrivateFolder>,
+}
+
+/// How a program is reached.
+#[derive(Debug)]
+enum Reached {
+    /// Through its warden.
+    Guarded(Guard),
+    /// As our own child: the helper of a sandbox, or the program itself.
+    Child(Box<dyn ChildWrapper>),
 }
 
 impl Group {
@@ -261,16 +267,12 @@ impl Group {
     /// Waits until the program itself has exited and the rest of its group is killed. May be dropped
     /// while it waits.
     pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
-        if !self.over
-            && let Some(guard) = &mut self.guard
-            && let Some(status) = guard.ended().await
-        {
-            self.over = true;
-            return Some(status);
-        }
-        // Waits only for the leader: if we are process 1, its orphans become our children, and
-        // waiting for the group would wait for them before they are killed.
-        let status = self.child.inner_mut().wait().await;
+        let status = match &mut self.reached {
+            Reached::Guarded(guard) => guard.ended().await,
+            // Waits only for the leader: if we are process 1, its orphans become our children, and
+            // waiting for the group would wait for them before they are killed.
+            Reached::Child(child) => child.inner_mut().wait().await,
+        };
         self.kill_what_is_left();
         let unknown = |error: &std::io::Error| {
             let fix = "nothing for this delivery, which is tried again; report it if it comes again";
@@ -289,9 +291,9 @@ impl Group {
     }
 
     fn send(&self, signal: Signal) {
-        let sent = match &self.guard {
-            Some(guard) => guard.order(signal),
-            None => self.child.signal(signal.as_raw()),
+        let sent = match &self.reached {
+            Reached::Guarded(guard) => guard.order(signal),
+            Reached::Child(child) => child.signal(signal.as_raw()),
         };
         if let Err(error) = sent {
             tracing::debug!(why = %error, ?signal, "a program's process group had ended before its signal");

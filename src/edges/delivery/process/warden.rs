@@ -1,15 +1,15 @@
-//! The warden of a program: the program `systole`, started with `WORD`, that starts one program and ends with it.
+//! The warden of a program: the program `systole`, started with `WORD`, that starts a program and ends all of it.
 //!
 //! Everything that the program starts stays a descendant of the warden, also what leaves its process group or session.
 //! When the program ends, or the organism orders it, or the organism is gone, the warden kills all descendants until
-//! none is left. It never changes what the program may do, and hands on none of its own open files. In: three open files
-//! and an order, over the socket on its stdin. Out: a line when the program has begun, and a line when it has ended.
+//! none is left. Then it may start another program: one warden has one program at a time. It never changes what a program
+//! may do, and hands on none of its own open files. In: three open files and an order, over the socket on its stdin. Out: a
+//! line when the program has begun, and a line when it has ended.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader, IoSliceMut, Write as _};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -18,7 +18,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{self, Pid, Signal, WaitOptions, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
+use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 /// The argument that makes the program a warden. No help page lists it, because people do not need it.
@@ -52,8 +53,8 @@ pub(super) enum WardenLine {
     Begun(i32),
     /// It cannot be started: the number of the operating system's error, if there is one.
     NotBegun(Option<i32>),
-    /// It has ended, with this status of the system.
-    Ended(i32),
+    /// It has ended, with this status of the system. Whether nothing of it is left, so that another one may begin.
+    Ended(i32, bool),
 }
 
 impl WardenLine {
@@ -64,7 +65,7 @@ impl WardenLine {
     }
 }
 
-/// Is a warden until no descendant is left.
+/// Is a warden until the organism wants none any more, or is gone.
 pub fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime.and_then(|runtime| runtime.block_on(guard())) {
@@ -77,35 +78,40 @@ async fn guard() -> io::Result<()> {
     process::set_child_subreaper(Some(process::getpid()))?;
     // The name only helps a person who looks at the processes.
     let _unnamed = std::fs::write("/proc/self/comm", NAME);
-    let children = signal(SignalKind::child())?;
+    let mut children = signal(SignalKind::child())?;
     // A system that shuts down sends this to all processes. The program may still answer, so its warden stays. Unlike a
     // signal that is ignored or blocked, one that is taken is as before for the program.
     let _taken = signal(SignalKind::terminate())?;
-    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let program = match begun(&line) {
-        Ok(program) => program,
-        Err(error) => return line.write_all(&WardenLine::NotBegun(error.raw_os_error()).bytes()),
-    };
-    line.write_all(&WardenLine::Begun(program.as_raw_nonzero().get()).bytes())?;
+    let line = std::os::unix::net::UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     line.set_nonblocking(true)?;
-    let mut line = tokio::net::UnixStream::from_std(line)?;
-    let mut guarded = GuardedProgram { program, status: None, children };
-    guarded.obey(&mut line).await;
-    // Before the wait for its end, its group's number cannot belong to others; right behind it neither.
-    let _gone = kill_process_group(program, Signal::KILL);
-    // What cannot be killed, such as a process of another user, must not hold up the answer.
-    let _in_time = tokio::time::timeout(LONGEST, guarded.end_all()).await;
-    guarded.tell(&mut line).await;
-    guarded.end_all().await;
-    guarded.tell(&mut line).await;
+    let mut line = UnixStream::from_std(line)?;
+    while let Some(files) = handed_over(&line).await? {
+        let said = match begun(files, &mut line).await {
+            Ok(program) => {
+                say(&mut line, &WardenLine::Begun(program.as_raw_nonzero().get())).await;
+                let mut guarded = GuardedProgram { program, status: None, children };
+                guarded.obey(&mut line).await;
+                guarded.finish(&mut line).await;
+                children = guarded.children;
+                continue;
+            }
+            Err(error) => WardenLine::NotBegun(error.raw_os_error()),
+        };
+        say(&mut line, &said).await;
+    }
     Ok(())
 }
 
+/// Says a line. If the organism is gone, no one waits for it, and the next wait for an order sees that.
+async fn say(line: &mut UnixStream, said: &WardenLine) {
+    let _unread = line.write_all(&said.bytes()).await;
+}
+
 /// Starts the program that the organism orders.
-fn begun(line: &UnixStream) -> io::Result<Pid> {
-    let [stdin, stdout, stderr] = handed_over(line)?;
+async fn begun([stdin, stdout, stderr]: [OwnedFd; 3], line: &mut UnixStream) -> io::Result<Pid> {
     let mut text = String::new();
-    BufReader::new(line).read_line(&mut text)?;
+    // The organism sends nothing behind the order before it has its answer.
+    BufReader::new(line).read_line(&mut text).await?;
     let order: GuardOrder = serde_json::from_str(&text)?;
     let mut command = Command::new(order.program);
     command.args(order.arguments).env_clear().envs(order.environment).process_group(0);
@@ -116,16 +122,31 @@ fn begun(line: &UnixStream) -> io::Result<Pid> {
     Ok(Pid::from_child(&child))
 }
 
-/// The stdin, stdout and stderr of the program.
-fn handed_over(line: &UnixStream) -> io::Result<[OwnedFd; 3]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(line, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let files = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files.collect::<Vec<OwnedFd>>()),
-        _ => None,
-    });
-    files.unwrap_or_default().try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+/// Waits for the stdin, stdout and stderr of a program. `None` if no program comes any more.
+async fn handed_over(line: &UnixStream) -> io::Result<Option<[OwnedFd; 3]>> {
+    loop {
+        line.readable().await?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let taken = line.try_io(Interest::READABLE, || {
+            let mut byte = [0];
+            Ok(recvmsg(line, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes)
+        });
+        match taken {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        }
+        let files = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<OwnedFd>>().try_into().ok(),
+            _ => None,
+        });
+        // A byte without files is an order about a program that had ended.
+        if files.is_some() {
+            return Ok(files);
+        }
+    }
 }
 
 struct GuardedProgram {
@@ -137,7 +158,7 @@ struct GuardedProgram {
 
 impl GuardedProgram {
     /// Obeys until the program has ended or must end.
-    async fn obey(&mut self, line: &mut tokio::net::UnixStream) {
+    async fn obey(&mut self, line: &mut UnixStream) {
         let mut order = [0];
         loop {
             self.reap();
@@ -190,10 +211,20 @@ impl GuardedProgram {
         }
     }
 
-    /// Tells the organism how the program ended. If the organism is gone, no one waits for that.
-    async fn tell(&mut self, line: &mut tokio::net::UnixStream) {
+    /// Ends everything, and tells the organism how the program ended.
+    async fn finish(&mut self, line: &mut UnixStream) {
+        // Right behind the wait for its leader the group's number cannot belong to others yet.
+        let _gone = kill_process_group(self.program, Signal::KILL);
+        // What cannot be killed, such as a process of another user, must not hold up the answer.
+        let is_free = tokio::time::timeout(LONGEST, self.end_all()).await.is_ok();
         if let Some(status) = self.status.take() {
-            let _unread = line.write_all(&WardenLine::Ended(status).bytes()).await;
+            say(line, &WardenLine::Ended(status, is_free)).await;
+        }
+        if !is_free {
+            self.end_all().await;
+            if let Some(status) = self.status {
+                say(line, &WardenLine::Ended(status, false)).await;
+            }
         }
     }
 }
