@@ -31,6 +31,7 @@ mod exit;
 mod explain;
 mod export;
 mod find;
+mod first_process;
 mod follow;
 mod fork;
 mod forms;
@@ -95,7 +96,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use exit::CommandExit;
 use screen::Screen;
 
-use crate::edges::delivery::ADAPTER_WORD;
+use crate::edges::delivery::{ADAPTER_WORD, WARDEN_WORD, guard_program};
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
@@ -247,10 +248,14 @@ pub fn main() -> ExitCode {
             return xpath_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
+        Some(first) if first == WARDEN_WORD => return guard_program(),
         Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
         // Before anything makes a thread.
         Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
+    }
+    if let Some(exit) = first_process::stand_in() {
+        return exit;
     }
     operator_log::install();
     descriptors::raise();

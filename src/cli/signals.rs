@@ -58,7 +58,7 @@ async fn first(hangup: &mut Option<Signal>) {
 }
 
 /// Whether this process ignores a signal. If the system does not say, the signal is left as it is.
-fn is_ignored(number: Number) -> bool {
+pub(super) fn is_ignored(number: Number) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -137,7 +137,7 @@ async fn a_grandchild_dies_with_the_program() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nothing() {
+async fn b22_a_grandchild_in_another_session_dies_with_the_program_and_delays_nothing() {
     let folder = folder("left_the_group");
     let case = "case $d in d1) setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' & ;; *) exit 1;; esac";
     let reach = program(&["/bin/sh", "-c", &LOOP.replace("CASE", case)], folder.clone());
@@ -148,12 +148,33 @@ async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nothing() {
     for _ in 0..2 {
         stage.expect("gone d", "listener.lost: exited 1").await;
     }
-    let pid = std::fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(pid).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+    until("the grandchild is gone", || !alive(pid.trim())).await;
+}
+
+#[tokio::test]
+async fn b22_a_program_whose_warden_is_killed_ends_and_is_started_again() {
+    let mut stage = each("say progress $d \"$PPID $$\"; exec sleep 1000").start().joined().await;
+    stage.hand("d1");
+    let progress = stage.expect("said <progress", "").await;
+    let (warden, program) = progress.split(['>', '<']).nth(2).unwrap().split_once(' ').unwrap();
+    assert_eq!(std::fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "program-warden\n");
+    let warden = rustix::process::Pid::from_raw(warden.parse().unwrap()).unwrap();
+    // A system that shuts down sends TERM to every process. The program is not ended by that.
+    rustix::process::kill_process(warden, rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(warden, rustix::process::Signal::KILL).unwrap();
+    stage.expect("gone d1 listener.lost: killed by signal 9 (KILL)", "").await;
+    until("the program is gone", || !alive(program)).await;
+}
+
+#[tokio::test]
+async fn b22_a_program_inherits_its_three_files_and_no_other() {
+    let script = "ls -l /proc/$$/fd | sed 's/.* \\([0-9]*\\) -> \\([a-z]*\\).*/\\1 \\2/' >&2; exit 1";
+    let mut stage = shell(script).start().joined().await;
+    let left = stage.expect("left: exited 1", "").await;
+    let mut seen: Vec<&str> = left.split_once("stderr: ").unwrap().1.lines().collect();
+    seen.retain(|line| !line.starts_with("total"));
+    assert_eq!(seen, ["0 pipe", "1 pipe", "2 pipe"]);
 }
 
 #[tokio::test]

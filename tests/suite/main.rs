@@ -104,6 +104,7 @@ mod open;
 mod operating_page;
 mod operator_log;
 mod organism;
+mod organism_killed;
 mod organism_tests;
 mod over_nats;
 mod over_nats_acknowledged;

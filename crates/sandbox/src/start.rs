@@ -41,7 +41,8 @@ pub enum SandboxStartFault {
 }
 
 impl SandboxStart<'_> {
-    /// The command that starts the program in its sandbox. Its environment is `environment` with the HOME and the
+    /// The command that starts the program in its sandbox. This process must start it, because the program ends with
+    /// this process. Its environment is `environment` with the HOME and the
     /// TMPDIR of the private folder; `private` is what `private_folder` gave for this start, and must live as long as
     /// the program.
     ///
@@ -59,6 +60,7 @@ impl SandboxStart<'_> {
         let home = private.map_or_else(|| PathBuf::from(PRIVATE), |folder| folder.path().to_owned());
         let order = EntryOrder {
             level: self.level,
+            starter: rustix::process::getpid().as_raw_nonzero().get(),
             policy,
             executable: program.executable,
             folder: self.folder.to_owned(),

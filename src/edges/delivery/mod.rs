@@ -19,8 +19,8 @@ pub use ear::{NoEar, ProgramEar};
 pub use inline::{InlineListener, ReplyFuture, answering, conversing};
 pub use pace::CarrierWaits;
 pub use process::{
-    ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, ReadyCommand, StartCheck, output_of,
-    own_hash, sandbox_level, try_start,
+    ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, ReadyCommand, StartCheck, WARDEN_WORD,
+    guard_program, output_of, own_hash, sandbox_level, try_start,
 };
 pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 

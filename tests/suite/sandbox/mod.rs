@@ -174,14 +174,14 @@ impl Scene {
 }
 
 /// The processes whose command line has this text in it.
-fn processes_with(marker: &str) -> usize {
+pub(crate) fn processes_with(marker: &str) -> usize {
     let lines = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = lines.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(marker)).count()
 }
 
 /// Waits until no process has this text in its command line.
-async fn none_is_left(marker: &str) {
+pub(crate) async fn none_is_left(marker: &str) {
     let end = tokio::time::Instant::now() + crate::program::PATIENCE;
     while processes_with(marker) > 0 {
         assert!(tokio::time::Instant::now() < end, "a process with {marker} is left");

@@ -78,9 +78,14 @@ fn pause_ms(look_ms: u64) -> u64 {
 
 /// How long this process has worked. Unlike a clock, it does not count waits for a processor on a busy machine.
 fn work_ms() -> u64 {
-    let worked = clock_gettime(ClockId::ProcessCPUTime);
+    read_ms(ClockId::ProcessCPUTime)
+}
+
+/// What a clock of the system shows.
+pub(super) fn read_ms(clock: ClockId) -> u64 {
+    let shown = clock_gettime(clock);
     let number = |part: i64| u64::try_from(part).unwrap_or_default();
-    number(worked.tv_sec) * 1000 + number(worked.tv_nsec) / 1_000_000
+    number(shown.tv_sec) * 1000 + number(shown.tv_nsec) / 1_000_000
 }
 
 fn pause(ms: u64) -> Timespec {

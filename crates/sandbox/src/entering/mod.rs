@@ -44,6 +44,8 @@ const REFUSED: u8 = 125;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EntryOrder {
     pub(crate) level: SandboxLevel,
+    /// The process that starts the helper. The program ends with it.
+    pub(crate) starter: i32,
     pub(crate) policy: SandboxPolicy,
     /// The executable, as it was found.
     pub(crate) executable: PathBuf,

@@ -16,6 +16,7 @@ use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
+use rustix::time::ClockId;
 
 use super::status::{self, InnerReport};
 use super::{EntryOrder, WORD, cannot, capabilities, counting, network};
@@ -32,8 +33,10 @@ const FOR_THE_PROGRAM: [Signal; 7] = [
     Signal::SIGALRM,
 ];
 
-/// How many looks a program has to end by itself when the process that started it is gone: five seconds.
-const LOOKS_AFTER: u32 = 250;
+/// How long a program has to end by itself, with its stdin, when the process that started it is gone.
+const GRACE_MS: u64 = 500;
+/// The pause between two looks in that time.
+const SHORT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Runs the outer process to the end of the program.
 pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
@@ -44,9 +47,7 @@ pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<
     if process::getpgrp() != process::getpid() {
         process::setpgid(None, None).map_err(|error| cannot("make a process group", error))?;
     }
-    let starter = process::getppid()
-        .and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok())
-        .ok_or_else(|| "the process that started it is gone".to_owned())?;
+    let starter = starter(order)?;
     let net = &order.policy.net;
     let proxy = if net.is_empty() { None } else { Some(network::start_proxy(net)?) };
     match order.level {
@@ -78,6 +79,15 @@ pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<
     let pid = pid.ok_or_else(|| "the inner process has no number".to_owned())?;
     let ended = wait(order, pid, &starter)?;
     mirror(ended, status::reported(reports))
+}
+
+/// A handle of the process that started this one.
+fn starter(order: &EntryOrder) -> Result<OwnedFd, String> {
+    let of = |parent: Pid| pidfd_open(parent, PidfdFlags::empty()).ok();
+    let handle = process::getppid().and_then(of);
+    // One that was gone before has left this process to another.
+    let is_parent = process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == order.starter);
+    handle.filter(|_| is_parent).ok_or_else(|| "the process that started it is gone".to_owned())
 }
 
 /// Namespaces of its own for the inner process, in which this user is the same. The inner process makes the one for its
@@ -118,7 +128,7 @@ fn close_what_was_inherited() -> Result<(), String> {
 fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
     let handle =
         pidfd_open(inner, PidfdFlags::empty()).map_err(|error| cannot("watch the inner process", error))?;
-    let mut left = LOOKS_AFTER;
+    let mut alone_since = None;
     loop {
         if let Some(status) = reap(inner) {
             return Ok(status);
@@ -127,19 +137,18 @@ fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus,
         if let Some(excess) = look.excess {
             end_all(&excess);
         }
-        let is_alone = left < LOOKS_AFTER || is_over(starter);
-        if is_alone {
-            left = left.saturating_sub(1);
-            if left == 0 {
-                end_all("the process that started it is gone");
-            }
+        if alone_since.is_none() && is_over(starter) {
+            alone_since = Some(counting::read_ms(ClockId::Monotonic));
+        }
+        if alone_since.is_some_and(|since| counting::read_ms(ClockId::Monotonic) >= since + GRACE_MS) {
+            end_all("the process that started it is gone");
         }
         let mut watched = vec![PollFd::new(&handle, PollFlags::IN), PollFd::new(starter, PollFlags::IN)];
-        if is_alone {
+        if alone_since.is_some() {
             // Its end is known, and would end every wait at once.
             watched.truncate(1);
         }
-        match poll(&mut watched, Some(&look.pause)) {
+        match poll(&mut watched, Some(if alone_since.is_some() { &SHORT } else { &look.pause })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(cannot("wait", error)),
         }

@@ -9,6 +9,7 @@
 mod commands;
 mod files;
 mod frames;
+mod guarded;
 mod hearing;
 mod last_words;
 mod once;
@@ -20,6 +21,7 @@ mod sandboxed;
 mod script;
 mod stay;
 mod try_start;
+mod warden;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,11 +33,13 @@ pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
+pub use warden::{WORD as WARDEN_WORD, run as guard_program};
 
 use systole_kit::DocumentLimits;
 
 use super::post::Post;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
+use guarded::SpareWardens;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
@@ -47,6 +51,7 @@ pub(super) struct Workplace {
     pub(super) around: Arc<InheritedVariables>,
     /// The most bytes a program may say at once.
     pub(super) output_bytes: usize,
+    spare: SpareWardens,
 }
 
 impl Workplace {
@@ -58,7 +63,13 @@ impl Workplace {
         // A reply that the judge could accept must reach the judge, who tells the sender which part of
         // it is too large. The program is killed only for more than any reply may have.
         let output_bytes = DocumentLimits::default().reply_bytes;
-        Workplace { program, badge: program::Badge { organism, listener }, around, output_bytes }
+        Workplace {
+            program,
+            badge: program::Badge { organism, listener },
+            around,
+            output_bytes,
+            spare: SpareWardens::default(),
+        }
     }
 }
 

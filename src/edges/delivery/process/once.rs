@@ -145,7 +145,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: 
         Err((code, words)) => return Outcome::Gone(code, words),
     };
     let Started { stdin, stdout, stderr, mut group, sandbox } =
-        match program::start(&place.program, &place.badge, &place.around) {
+        match program::start(&place.program, &place.badge, &place.around, &place.spare).await {
             Ok(started) => started,
             Err(Unstarted::Never(words)) => return Outcome::Gone(Code::ListenerDown, words),
             Err(Unstarted::NotNow(words)) => {

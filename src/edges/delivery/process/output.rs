@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::guarded::SpareWardens;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Badge, InheritedVariables, Ladder, Started};
@@ -33,7 +34,8 @@ pub async fn output_of(
         return Err(words);
     }
     let pace = CarrierWaits::default();
-    let Started { stdin, stdout, stderr, mut group, .. } = started(program::start(program, &badge, around))?;
+    let Started { stdin, stdout, stderr, mut group, .. } =
+        started(program::start(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {

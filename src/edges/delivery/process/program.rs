@@ -17,6 +17,7 @@ use systole_sandbox::{PrivateFolder, SandboxLevel};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
+use super::guarded::{self, Guard, GuardedStart, SpareWardens};
 use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use crate::edges::delivery::pace::CarrierWaits;
@@ -50,6 +51,9 @@ pub(super) struct Started {
     pub(super) sandbox: Option<SandboxLevel>,
 }
 
+/// The pipes of a program.
+type Pipes = (ChildStdin, ChildStdout, ChildStderr);
+
 /// Why a program was not started, in words that name what was tried.
 pub(super) enum Unstarted {
     /// It cannot be started.
@@ -59,10 +63,11 @@ pub(super) enum Unstarted {
 }
 
 /// Starts a program.
-pub(super) fn start(
+pub(super) async fn start(
     program: &ListenerProgram,
     badge: &Badge,
     around: &InheritedVariables,
+    spare: &SpareWardens,
 ) -> Result<Started, Unstarted> {
     let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
     let environment = environment(program, badge, around);
@@ -71,18 +76,19 @@ pub(super) fn start(
         command.args(&arguments).current_dir(&program.directory).env_clear().envs(&environment);
         command
     };
-    let (mut command, sandbox, private) = match &program.sandbox {
-        None => (plain(), None, None),
+    // A sandbox has its own warden: the helper.
+    let (command, sandbox, private, warden) = match &program.sandbox {
+        None => (plain(), None, None, system::own_program()),
         Some(sandbox) if sandbox.is_for_commands => {
             let level = sandboxed::sandbox_level().map_err(Unstarted::Never)?;
             let policy = serde_json::to_string(&sandboxed::policy(sandbox));
             let policy = policy.map_err(|_| Unstarted::Never("a path is not UTF-8".to_owned()))?;
             let mut command = plain();
             command.args([COMMANDS_WORD, &policy]);
-            (command, Some(level), None)
+            (command, Some(level), None, system::own_program())
         }
         Some(sandbox) => match sandboxed::command(program, (&path, &arguments), sandbox, &environment) {
-            Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private),
+            Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
             Err(NoSandbox::Because(words)) => return Err(Unstarted::Never(words)),
             Err(NoSandbox::NoProgram) => {
                 let missing = std::io::ErrorKind::NotFound.into();
@@ -90,10 +96,13 @@ pub(super) fn start(
             }
         },
     };
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut command = CommandWrap::from(tokio::process::Command::from(command));
-    command.wrap(ProcessGroup::leader());
-    let mut child = command.spawn().map_err(|error| {
+    let spawned = match warden {
+        Some(own) => guarded::start(command, &own, around, spare)
+            .await
+            .map(|GuardedStart { pipes, guard }| (pipes, Reached::Guarded(guard))),
+        None => unguarded(command).map(|(pipes, child)| (pipes, Reached::Child(child))),
+    };
+    let ((stdin, stdout, stderr), reached) = spawned.map_err(|error| {
         if descriptors::are_short(&error) {
             let name = program.run.first().map_or("systole", String::as_str);
             let why = system::told(&error);
@@ -104,14 +113,22 @@ pub(super) fn start(
             Unstarted::Never(cannot_start(program, &environment, &error))
         }
     })?;
+    let group = Group { reached, began: Instant::now(), over: false, signalled: false, _private: private };
+    Ok(Started { stdin, stdout, stderr, group, sandbox })
+}
+
+/// Starts the helper of a sandbox, or a program where there is no `systole` to be its warden.
+fn unguarded(mut command: std::process::Command) -> std::io::Result<(Pipes, Box<dyn ChildWrapper>)> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = CommandWrap::from(tokio::process::Command::from(command));
+    command.wrap(ProcessGroup::leader());
+    let mut child = command.spawn()?;
     // It has not received a document yet, so it has hardly begun.
     descriptors::give_back(child.id());
-    let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-    let group = Group { child, began: Instant::now(), over: false, signalled: false, _private: private };
-    match pipes {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group, sandbox }),
-        // This should not happen, since all three were requested; the group ends with its drop.
-        _ => Err(Unstarted::Never("the system gave no pipes".to_owned())),
+    match (child.stdin().take(), child.stdout().take(), child.stderr().take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(((stdin, stdout, stderr), child)),
+        // This should not happen, since all three were requested; the child ends with its stdin.
+        _ => Err(std::io::Error::other("the system gave no pipes")),
     }
 }
 
@@ -216,16 +233,24 @@ fn environment(program: &ListenerProgram, badge: &Badge, around: &InheritedVaria
     all
 }
 
-/// A program and everything it started that stayed in its process group. A process that left the
-/// group on purpose (`setsid`) cannot be reached.
+/// A program and everything it started.
 #[derive(Debug)]
 pub(super) struct Group {
-    child: Box<dyn ChildWrapper>,
+    reached: Reached,
     began: Instant,
     over: bool,
     signalled: bool,
     /// The folder of a sandboxed program, which goes with the group.
     _private: Option<PrivateFolder>,
+}
+
+/// How a program is reached.
+#[derive(Debug)]
+enum Reached {
+    /// Through its warden.
+    Guarded(Guard),
+    /// As our own child: the helper of a sandbox, or the program itself.
+    Child(Box<dyn ChildWrapper>),
 }
 
 impl Group {
@@ -239,12 +264,15 @@ impl Group {
         self.signalled
     }
 
-    /// Waits until the program itself has exited, and then kills the rest of its group. May be
-    /// dropped while it waits.
+    /// Waits until the program itself has exited and the rest of its group is killed. May be dropped
+    /// while it waits.
     pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
-        // Waits only for the leader: if we are process 1, its orphans become our children, and
-        // waiting for the group would wait for them before they are killed.
-        let status = self.child.inner_mut().wait().await;
+        let status = match &mut self.reached {
+            Reached::Guarded(guard) => guard.ended().await,
+            // Waits only for the leader: if we are process 1, its orphans become our children, and
+            // waiting for the group would wait for them before they are killed.
+            Reached::Child(child) => child.inner_mut().wait().await,
+        };
         self.kill_what_is_left();
         let unknown = |error: &std::io::Error| {
             let fix = "nothing for this delivery, which is tried again; report it if it comes again";
@@ -263,7 +291,11 @@ impl Group {
     }
 
     fn send(&self, signal: Signal) {
-        if let Err(error) = self.child.signal(signal.as_raw()) {
+        let sent = match &self.reached {
+            Reached::Guarded(guard) => guard.order(signal),
+            Reached::Child(child) => child.signal(signal.as_raw()),
+        };
+        if let Err(error) = sent {
             tracing::debug!(why = %error, ?signal, "a program's process group had ended before its signal");
         }
     }

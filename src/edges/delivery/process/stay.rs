@@ -81,7 +81,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
 async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, Result<Started, String>> {
     let mut tries = 0;
     loop {
-        let words = match program::start(&place.program, &place.badge, &place.around) {
+        let words = match program::start(&place.program, &place.badge, &place.around, &place.spare).await {
             Ok(started) => return std::ops::ControlFlow::Continue(Ok(started)),
             Err(Unstarted::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
             Err(Unstarted::NotNow(words)) => words,

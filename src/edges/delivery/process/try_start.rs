@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::guarded::SpareWardens;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Badge, InheritedVariables, Ladder, Started, Unstarted};
@@ -53,7 +54,7 @@ pub async fn try_start(
     }
     let pace = CarrierWaits::default();
     let Started { stdin, stdout, stderr, mut group, sandbox: _ } =
-        started(program::start(program, &badge, around))?;
+        started(program::start(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
