@@ -150,16 +150,15 @@ impl World {
         let is_kept = seated.is_none() && carrier.is_some();
         let seated = if is_kept { pinned } else { seated };
         let wrong = self.deliveries.goes_out(delivery, on_disk, (seated, pinned), way);
-        // A delivery that was recorded before it is sent already counts as out.
+        // A delivery that was recorded before it is sent already counts as out, and so does a new number.
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
+        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry) || way == Way::TakenUp;
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
             self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
         }
-        // A new number on record counts as out.
-        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
-        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         if !is_promised && !is_recorded && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
             self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
         }
