@@ -94,6 +94,16 @@ impl SimulatedPorts {
         self.steps_left.store(i64::MAX, Ordering::Relaxed);
     }
 
+    /// From now on no step counts. Returns how many are left.
+    pub(crate) fn pauses_steps(&self) -> i64 {
+        self.steps_left.swap(i64::MAX, Ordering::Relaxed)
+    }
+
+    /// Steps count again.
+    pub(crate) fn resumes_steps(&self, left: i64) {
+        self.steps_left.store(left, Ordering::Relaxed);
+    }
+
     /// Whether the pump died at a step.
     pub(crate) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)

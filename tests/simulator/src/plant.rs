@@ -38,11 +38,19 @@ pub enum Plant {
     ForgottenLeases,
     /// A delivery whose reply was heard before the broker confirmed it is deleted at once.
     DeletedEarly,
+    /// A pump that was held takes what it decides for written, although another one has the log.
+    OustedWrites,
+    /// The broker forgets which ids it had.
+    NoWindow,
+    /// A carrier does not report what it found, so that it counts as lost.
+    LostFound,
+    /// A reply that is sent to the next life of the pump is refused.
+    DroppedReply,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 17] = [
+    pub const ALL: [Plant; 21] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -60,5 +68,9 @@ impl Plant {
         Plant::WordTwice,
         Plant::ForgottenLeases,
         Plant::DeletedEarly,
+        Plant::OustedWrites,
+        Plant::NoWindow,
+        Plant::LostFound,
+        Plant::DroppedReply,
     ];
 }

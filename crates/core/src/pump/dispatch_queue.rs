@@ -325,7 +325,7 @@ impl DispatchQueue {
     }
 
     /// Those of them that are on other machines.
-    pub fn out_elsewhere(&self) -> usize {
-        self.out.values().filter(|out| out.is_elsewhere).count()
+    pub fn elsewhere(&self) -> impl Iterator<Item = &Arc<Lease>> {
+        self.out.values().filter(|out| out.is_elsewhere).map(|out| &out.lease)
     }
 }

@@ -138,15 +138,21 @@ impl World {
     }
 
     pub(super) fn dies_in_storm(&mut self) {
-        if !self.weather.is_calm() {
-            self.dies();
+        if self.weather.is_calm() {
+            return;
         }
+        if self.holds() { self.is_held() } else { self.dies() }
     }
 
     /// The pump is gone, and loses everything that is not on disk.
     pub(super) fn dies(&mut self) {
         self.count("deaths");
-        let Some(life) = self.life.take() else { return };
+        let _ended = self.ends_life();
+    }
+
+    /// The pump does no more, and what it was writing is on disk or never will be. The next one starts later.
+    pub(super) fn ends_life(&mut self) -> Option<Life> {
+        let life = self.life.take()?;
         let writing = life.scribe.as_ref().map(Scribe::batch);
         self.disk.power_fails(writing, &mut self.throws.disk);
         let is_stored = writing.is_some_and(|batch| self.disk.has(batch));
@@ -158,6 +164,7 @@ impl World {
         }
         self.buried();
         self.starts_later();
+        Some(life)
     }
 
     fn starts_later(&mut self) {

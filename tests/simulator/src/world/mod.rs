@@ -5,6 +5,7 @@
 //! It decides nothing that the pump decides. Each kind of plan has a function, and related kinds share a
 //! file.
 
+mod held;
 mod life;
 mod log_work;
 pub(crate) mod outcome;
@@ -102,6 +103,8 @@ enum Due {
     Cut {
         for_ms: u64,
     },
+    /// A pump that was held goes on.
+    Wakes,
     /// The storm is over.
     Calms,
 }
@@ -134,6 +137,8 @@ pub(crate) struct World {
     look_ms: u64,
     life: Option<Life>,
     lives: u64,
+    /// A pump that is held while another one has its log.
+    held: Option<Box<Life>>,
     crowd: Crowd,
     troupe: Troupe,
     /// Deliveries that listeners hold, with whether they hang.
@@ -188,6 +193,7 @@ impl World {
             look_ms: pace.one_of(&[2, 2, 200]).copied().unwrap_or_default(),
             life: None,
             lives: 0,
+            held: None,
             crowd: Crowd::new(&mut dice.apart(7)),
             troupe: Troupe::new(&mut dice.apart(8), is_wide),
             running: BTreeMap::new(),
@@ -281,6 +287,7 @@ impl World {
             Due::Remote(remote) => self.remote(remote),
             Due::Works(work) => self.work(work),
             Due::Cut { for_ms } => self.is_cut_off(for_ms),
+            Due::Wakes => self.wakes(),
             Due::Calms => self.calms(),
         }
     }

@@ -150,7 +150,9 @@ impl World {
         let is_kept = seated.is_none() && carrier.is_some();
         let seated = if is_kept { pinned } else { seated };
         let wrong = self.deliveries.goes_out(delivery, on_disk, (seated, pinned), way);
-        // A delivery that was recorded before it is sent already counts as out.
+        // A delivery that was recorded before it is sent already counts as out, and so does a new number.
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
+        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry) || way == Way::TakenUp;
         // A new number on record counts as out.
         let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));

@@ -185,7 +185,11 @@ impl World {
             self.count("deliveries that were found again");
         }
         self.pulls_soon(listener);
-        self.input(PumpInput::Adopted { listener: listener.clone(), found, lost: None });
+        let (found, lost) = match self.plant {
+            Some(Plant::LostFound) => (Vec::new(), Some("as planted".to_owned())),
+            _ => (found, None),
+        };
+        self.input(PumpInput::Adopted { listener: listener.clone(), found, lost });
         for place in advisories {
             self.advised(listener, place);
         }
@@ -295,6 +299,9 @@ impl World {
             return;
         }
         let stored = StoredDelivery { delivery: delivery.clone(), bytes, stored_ms: now_ms };
+        if self.plant == Some(Plant::NoWindow) {
+            self.remote.broker.forgets_ids();
+        }
         let published = self.remote.broker.publish(stored, life);
         let (place, is_again) = match published {
             Published::Stored(place) => (place, false),

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
-use systole_core::types::flow::{JudgedDocument, Ticket};
+use systole_core::types::flow::{JudgedContent, JudgedDocument, Ticket};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Lease, LeaseToken, Leases as _};
 
 use super::{Due, World};
 use crate::broker::Broker;
 use crate::listeners::{End, Speech};
+use crate::plant::Plant;
 
 /// How long a worker may give no sign of life if its listener does not say.
 const SILENCE_MS: u64 = 30_000;
@@ -44,6 +45,11 @@ impl RemoteWorker {
     /// Whether it works on, or repeats its reply.
     fn is_at_work(&self) -> bool {
         !self.is_dead && !self.is_silent && !self.is_told && !self.is_answered && self.tries < TRIES
+    }
+
+    /// The reply that it repeats, as the door judges it.
+    pub(super) fn reply(&self) -> Option<JudgedContent> {
+        self.reply.as_ref().filter(|_| self.is_at_work()).map(Speech::said)
     }
 
     fn may_speak(&self) -> bool {
@@ -250,7 +256,8 @@ impl World {
         let Some(life) = &self.life else { return };
         let (number, known) = (life.number, life.leases.find(&token.0));
         let ticket = speech.is_last().then(|| self.ticket(token));
-        let Some(lease) = known.filter(|known| known.listener == listener) else {
+        let is_dropped = self.plant == Some(Plant::DroppedReply) && number > since;
+        let Some(lease) = known.filter(|known| known.listener == listener && !is_dropped) else {
             let replies_to = speech.is_last().then(|| token.0.to_string());
             return self.input(super::post::stray(&listener, replies_to, ticket));
         };

@@ -23,6 +23,10 @@ fn rules(plant: Plant) -> &'static [&'static str] {
         Plant::ForgottenPauses => &["paused"],
         Plant::WordTwice => &["once"],
         Plant::ForgottenLeases | Plant::DeletedEarly => &["ended-early"],
+        Plant::OustedWrites => &["ousted"],
+        Plant::NoWindow => &["worked-twice"],
+        Plant::LostFound => &["lost-alive"],
+        Plant::DroppedReply => &["reply-lost"],
     }
 }
 

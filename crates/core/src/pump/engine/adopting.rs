@@ -59,11 +59,6 @@ impl Elsewhere {
         self.of_call(thread, call).is_some_and(|adopted| adopted.is_found)
     }
 
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.adopted.len()
-    }
-
     /// Its carrier says that it is gone, or that it will not be answered.
     pub(super) fn gone(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
         let Adopted { lease, .. } = self.adopted.remove(token)?;
@@ -127,6 +122,13 @@ impl Engine {
         current.unwrap_or(own).reach.is_over_broker()
     }
 
+    /// How many deliveries that are still due workers on other machines may have.
+    pub(super) fn due_elsewhere(&self) -> usize {
+        let adopted = self.elsewhere.adopted.values().map(|adopted| &adopted.lease);
+        let leases = self.dispatch_queue.elsewhere().chain(adopted);
+        leases.filter(|lease| self.state.due_call(&lease.id).is_some()).count()
+    }
+
     /// Names the deliveries that workers on other machines may have, before anything is heard from there.
     pub fn adopt(&mut self) {
         if self.still {
@@ -150,8 +152,9 @@ impl Engine {
             let work = ReadyTurn { listener: call.listener.clone(), not_before: call.not_before, id };
             let since = call.ready_at.max(call.not_before);
             // In another configuration a program is the listener, and it may have died with the pump.
-            let is_surely_elsewhere = self.was_drained
-                || self.state.book.versions(&call.listener).all(|one| one.reach.is_over_broker());
+            let book = &self.state.book;
+            let is_always = book.versions(&call.listener).all(|one| one.reach.is_over_broker());
+            let is_surely_elsewhere = self.was_drained || is_always;
             let lost = (!is_surely_elsewhere).then(|| DIED_WITH_PUMP.to_owned());
             self.ports.leases.put(lease.clone());
             self.ports.carrier.expect(&lease);

@@ -93,8 +93,8 @@ impl Engine {
             // The configuration that a call began with decides what happens to its attempts.
             let listener = self.state.book.listener(call.config, &call.listener);
             // Where the earlier run reached it, only that run's configuration says.
-            let was_elsewhere =
-                self.state.book.versions(&call.listener).any(|one| one.reach.is_over_broker());
+            let book = &self.state.book;
+            let was_elsewhere = book.versions(&call.listener).any(|one| one.reach.is_over_broker());
             let unrecorded = if was_elsewhere { self.is_out_elsewhere } else { !self.was_drained };
             if may_be_out(call, listener, now, unrecorded) {
                 self.suspects.insert((thread.clone(), path.clone()));

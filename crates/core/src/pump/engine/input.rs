@@ -142,7 +142,7 @@ impl Engine {
                     self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
-                let out = self.dispatch_queue.out_elsewhere() + self.elsewhere.count();
+                let out = self.due_elsewhere();
                 self.happened(EventKind::Stopping { mode, out });
                 self.ended = true;
                 self.turn_away_parked();

@@ -327,7 +327,7 @@ impl Engine {
 
     /// Deliveries that are out on this machine.
     pub fn out_here(&self) -> usize {
-        self.dispatch_queue.out_count() - self.dispatch_queue.out_elsewhere()
+        self.dispatch_queue.out_count() - self.dispatch_queue.elsewhere().count()
     }
 
     /// Whether nothing new may go out, no matter how long it has been due.
