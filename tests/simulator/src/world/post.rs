@@ -154,9 +154,6 @@ impl World {
         let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
         let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry) || way == Way::TakenUp;
-        // A new number on record counts as out.
-        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
-        let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
