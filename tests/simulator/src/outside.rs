@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use systole_core::types::flow::{Receipt, Ticket};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
-    CallBack, CallMark, Carrier, Clock, Delivery, Lease, LeaseToken, Position, PumpStep, Seed, Seeds, StepObserver,
-    TokenMaker, WaitingSenders,
+    CallBack, CallMark, Carrier, Clock, Delivery, Lease, LeaseToken, Position, PumpStep, Seed, Seeds,
+    StepObserver, TokenMaker, WaitingSenders,
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;

@@ -21,7 +21,9 @@ fn lost(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<Strin
     let thread = &step.record.thread;
     let reply = before.first_item(thread, path, turn, 0).or_else(|| before.first_outcome(thread, path));
     if let Some(reply) = reply {
-        return Some(format!("an attempt at turn {turn} is lost with the pump, and position {reply} has its reply"));
+        return Some(format!(
+            "an attempt at turn {turn} is lost with the pump, and position {reply} has its reply"
+        ));
     }
     let (call, boot) = (before.call_of(step)?, before.starts.boot?);
     if call.moved > boot {
@@ -50,5 +52,6 @@ fn said_out(before: &Ledger, step: &Step<'_>) -> Option<String> {
     };
     let calls = before.threads.values().flat_map(|thread| thread.calls.values());
     let due = calls.filter(|call| call.open_items() == 0).count();
-    (out > due).then(|| format!("{out} deliveries are out elsewhere, and {due} calls have a turn that is due"))
+    (out > due)
+        .then(|| format!("{out} deliveries are out elsewhere, and {due} calls have a turn that is due"))
 }

@@ -17,7 +17,8 @@ pub(crate) fn lost(record: &Record) -> Option<LeaseToken> {
 /// The attempt that a person is asked about, because it counts as lost.
 fn asked(record: &Record) -> Option<LeaseToken> {
     let h = &record.header;
-    let attempt = number(record, " unknown=\"attempt ").filter(|_| is_loss(Code::UnknownOutcome, &record.body))?;
+    let attempt =
+        number(record, " unknown=\"attempt ").filter(|_| is_loss(Code::UnknownOutcome, &record.body))?;
     Some(token(&h.thread, h.call.as_ref()?, h.turn?, attempt))
 }
 

@@ -52,7 +52,8 @@ impl World {
         }
         // Its writer cannot write any more.
         if held.scribe.is_some() || held.engine.next_batch().is_some() {
-            held.engine.input(PumpInput::Written(WriteReport::Broken("another pump has the log".to_owned().into())));
+            held.engine
+                .input(PumpInput::Written(WriteReport::Broken("another pump has the log".to_owned().into())));
             self.judges_ousted(&mut held);
         }
         self.outside.resumes_steps(steps);
@@ -66,14 +67,18 @@ impl World {
             PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket: Some(NO_TICKET) })
         };
         let mut inputs: Vec<PumpInput> = replies.map(judged).collect();
-        let out: Vec<LeaseToken> = held.carriers.values().flat_map(|carrier| carrier.out.keys()).cloned().collect();
+        let out: Vec<LeaseToken> =
+            held.carriers.values().flat_map(|carrier| carrier.out.keys()).cloned().collect();
         inputs.extend(out.into_iter().map(|token| {
-            let (code, words) = (systole_core::types::codes::Code::ListenerLost, "no sign of life".to_owned());
+            let (code, words) =
+                (systole_core::types::codes::Code::ListenerLost, "no sign of life".to_owned());
             PumpInput::Gone { token, code, words }
         }));
         let working = self.folds.durable().keys().find(|id| !id.is_sys());
         let (ticket, by) = (NO_TICKET, Name::operator());
-        inputs.extend(working.map(|id| PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread: id.clone() })));
+        inputs.extend(
+            working.map(|id| PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread: id.clone() })),
+        );
         inputs
     }
 

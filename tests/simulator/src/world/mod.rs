@@ -174,7 +174,8 @@ impl World {
             remote: dice.apart(10),
         };
         // So do the seeds that have no workers elsewhere.
-        let remote = if seed % 5 >= 2 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
+        let remote =
+            if seed % 5 >= 2 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
         let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> =
             cast::compositions(is_wide, &remote).into_iter().map(Arc::new).collect();

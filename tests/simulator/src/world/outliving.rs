@@ -34,15 +34,19 @@ impl World {
                 self.dead_letter = remote::dead(record);
                 None
             }
-            (RecordKind::Outcome, Some(RecordCode::Code(code))) if remote::is_loss(code, &record.body) => dead,
+            (RecordKind::Outcome, Some(RecordCode::Code(code))) if remote::is_loss(code, &record.body) => {
+                dead
+            }
             _ => remote::lost(record),
         };
         let Some(token) = lost else { return };
-        let is_home = |listener: &Name| self.current.listener(listener).is_some_and(|own| !own.reach.is_over_broker());
+        let is_home =
+            |listener: &Name| self.current.listener(listener).is_some_and(|own| !own.reach.is_over_broker());
         let now_ms = self.agenda.now_ms();
         let words = match (self.held_by_worker(&token), self.remote.broker.place_of(&token)) {
             (Some((listener, is_acknowledged, since_ms)), _) => {
-                let is_old = now_ms - since_ms > REMEMBERS_MS || self.counts.contains_key("the clock was set");
+                let is_old =
+                    now_ms - since_ms > REMEMBERS_MS || self.counts.contains_key("the clock was set");
                 // The broker no longer hears a worker that has acknowledged.
                 let is_silent = now_ms - since_ms >= self.silence_ms(listener);
                 // What is not found may have been with a program, if a program is the listener somewhere.

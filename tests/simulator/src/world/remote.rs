@@ -25,14 +25,37 @@ const PAUSE_MS: u64 = 1_000;
 
 /// An event between a carrier and the broker.
 pub(super) enum Remote {
-    Opens { life: u64, listener: Name },
-    LooksThrough { life: u64, listener: Name },
-    Reaches { life: u64, delivery: Box<Delivery> },
-    Confirmed { life: u64, token: LeaseToken, listener: Name, place: u64, is_again: bool },
+    Opens {
+        life: u64,
+        listener: Name,
+    },
+    LooksThrough {
+        life: u64,
+        listener: Name,
+    },
+    Reaches {
+        life: u64,
+        delivery: Box<Delivery>,
+    },
+    Confirmed {
+        life: u64,
+        token: LeaseToken,
+        listener: Name,
+        place: u64,
+        is_again: bool,
+    },
     /// A carrier reports something to its pump.
-    Reports { life: u64, input: Box<PumpInput> },
-    Looks { life: u64, listener: Name },
-    Deletes { place: u64 },
+    Reports {
+        life: u64,
+        input: Box<PumpInput>,
+    },
+    Looks {
+        life: u64,
+        listener: Name,
+    },
+    Deletes {
+        place: u64,
+    },
 }
 
 /// The code of a delivery that was called back.
@@ -45,7 +68,12 @@ fn called_back(why: CallBack) -> Code {
 
 impl World {
     /// The carriers of a life, before anything is heard. `expected` are the deliveries that may be out.
-    pub(super) fn remote_carriers(&mut self, life: u64, expected: Vec<Sent>, kept: &[Listener]) -> RemoteCarriers {
+    pub(super) fn remote_carriers(
+        &mut self,
+        life: u64,
+        expected: Vec<Sent>,
+        kept: &[Listener],
+    ) -> RemoteCarriers {
         let mut carriers = RemoteCarriers::new();
         let current = self.current.clone();
         let all = current.listeners.values().chain(kept).filter(|one| one.reach.is_over_broker());
@@ -148,7 +176,8 @@ impl World {
         consumer.room = room;
         let found = carrier.looked_through();
         carrier.is_open = true;
-        let (heard, advisories) = (std::mem::take(&mut carrier.heard), std::mem::take(&mut carrier.advisories));
+        let (heard, advisories) =
+            (std::mem::take(&mut carrier.heard), std::mem::take(&mut carrier.advisories));
         for place in others {
             self.deletes(place);
         }

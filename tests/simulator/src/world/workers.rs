@@ -71,17 +71,35 @@ pub(super) struct RemoteSide {
 
 /// An event of a worker.
 pub(super) enum Work {
-    Pulls { listener: Name },
-    Says { token: LeaseToken, speech: Speech },
-    Replies { token: LeaseToken },
+    Pulls {
+        listener: Name,
+    },
+    Says {
+        token: LeaseToken,
+        speech: Speech,
+    },
+    Replies {
+        token: LeaseToken,
+    },
     /// Sends its reply once more, although it has the receipt.
-    Repeats { token: LeaseToken },
-    Dies { token: LeaseToken },
+    Repeats {
+        token: LeaseToken,
+    },
+    Dies {
+        token: LeaseToken,
+    },
     /// The broker heard nothing of the worker at that place for too long.
-    Expires { listener: Name, place: u64 },
+    Expires {
+        listener: Name,
+        place: u64,
+    },
     /// It is told that its answer is no longer wanted.
-    Told { token: LeaseToken },
-    HasReceipt { token: LeaseToken },
+    Told {
+        token: LeaseToken,
+    },
+    HasReceipt {
+        token: LeaseToken,
+    },
 }
 
 impl World {
@@ -182,7 +200,9 @@ impl World {
     }
 
     fn worker_dies(&mut self, token: &LeaseToken) {
-        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.is_at_work()) else { return };
+        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.is_at_work()) else {
+            return;
+        };
         worker.is_dead = true;
         let (listener, place) = (worker.lease.listener.clone(), worker.place);
         self.count("workers that died");
@@ -194,7 +214,8 @@ impl World {
         if !self.remote.broker.expires(listener, place) {
             return;
         }
-        let at_place = self.remote.workers.values_mut().filter(|w| w.place == place && w.lease.listener == *listener);
+        let at_place =
+            self.remote.workers.values_mut().filter(|w| w.place == place && w.lease.listener == *listener);
         at_place.for_each(|worker| worker.is_silent = true);
         self.count("advisories of the broker");
         self.advised(listener, place);
@@ -220,7 +241,8 @@ impl World {
         let Some(worker) = self.remote.workers.get(token) else { return };
         let (listener, since) = (worker.lease.listener.clone(), worker.life);
         let Some(life) = &mut self.life else { return self.count("words of workers that no pump heard") };
-        let Some(carrier) = life.carriers.get_mut(&listener).filter(|carrier| carrier.hears && !is_cut) else {
+        let Some(carrier) = life.carriers.get_mut(&listener).filter(|carrier| carrier.hears && !is_cut)
+        else {
             return self.count("words of workers that no pump heard");
         };
         if !carrier.is_open {
@@ -278,13 +300,17 @@ impl World {
     }
 
     fn has_receipt(&mut self, token: &LeaseToken) {
-        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.may_speak()) else { return };
+        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.may_speak()) else {
+            return;
+        };
         if std::mem::replace(&mut worker.is_answered, true) {
             return;
         }
         let place = worker.place;
         // A worker that does not acknowledge leaves that to the carrier.
-        if !std::mem::replace(&mut worker.is_acknowledged, true) && !self.throws.remote.permille(self.weather.careless) {
+        if !std::mem::replace(&mut worker.is_acknowledged, true)
+            && !self.throws.remote.permille(self.weather.careless)
+        {
             self.acknowledges(place);
         }
         if self.throws.remote.permille(self.weather.repeated) {
@@ -302,7 +328,9 @@ impl World {
     /// A worker that is told to stop may go on all the same.
     fn stops(&mut self, token: &LeaseToken) {
         let is_stubborn = self.throws.remote.permille(self.weather.stubborn);
-        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.is_at_work()) else { return };
+        let Some(worker) = self.remote.workers.get_mut(token).filter(|worker| worker.is_at_work()) else {
+            return;
+        };
         if worker.hangs || !is_stubborn {
             worker.is_told = true;
             let place = worker.place;
