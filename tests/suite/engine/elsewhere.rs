@@ -110,3 +110,17 @@ fn b20_what_a_worker_may_have_is_lost_when_its_listener_comes_home() {
     let rig = rig.killed_into(composition(), vec![elsewhere()]);
     assert_eq!(rig.seen(), ["agent 1 t1 a3"], "under a new number");
 }
+
+/// The pump does not say that a delivery is out whose call is over.
+#[test]
+fn b20_what_is_over_before_it_is_looked_for_is_not_out() {
+    let mut rig = out().killed_into(elsewhere(), vec![]);
+    rig.cancels(2, &root());
+    rig.settle();
+    rig.input(PumpInput::Adopted { listener: name("agent"), found: vec![], lost: None });
+    rig.input(PumpInput::Stop);
+    rig.input(PumpInput::Farewell);
+    rig.settle();
+    let last = rig.records().pop().unwrap();
+    assert!(last.body.ends_with(br#"mode="drained"/>"#), "{}", String::from_utf8_lossy(&last.body));
+}

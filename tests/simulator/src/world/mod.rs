@@ -175,7 +175,7 @@ impl World {
         };
         // So do the seeds that have no workers elsewhere.
         let remote =
-            if seed % 5 >= 2 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
+            if seed % 5 >= 3 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
         let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> =
             cast::compositions(is_wide, &remote).into_iter().map(Arc::new).collect();

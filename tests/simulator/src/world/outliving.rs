@@ -49,7 +49,10 @@ impl World {
                     now_ms - since_ms > REMEMBERS_MS || self.counts.contains_key("the clock was set");
                 // The broker no longer hears a worker that has acknowledged.
                 let is_silent = now_ms - since_ms >= self.silence_ms(listener);
-                let is_excused = is_home(listener) || is_acknowledged && (is_old || is_silent);
+                // What is not found may have been with a program, if a program is the listener somewhere.
+                let mut pages = self.compositions.iter().filter_map(|page| page.listener(listener));
+                let is_unsure = pages.any(|own| !own.reach.is_over_broker());
+                let is_excused = is_home(listener) || is_acknowledged && (is_old || is_silent || is_unsure);
                 (!is_excused).then_some("a worker holds it")
             }
             (None, Some(place)) => {

@@ -11,7 +11,7 @@ use systole_core::types::ports::{CallBack, Delivery, LeaseToken, LogReader as _,
 use systole_core::types::time::Millis;
 
 use super::{Due, World};
-use crate::broker::{Consumer, Published, StoredDelivery};
+use crate::broker::{Published, StoredDelivery};
 use crate::carrier::{OnTheWay, RemoteCarrier, RemoteCarriers, TakenDelivery};
 use crate::outside::Sent;
 use crate::plant::Plant;
@@ -172,7 +172,7 @@ impl World {
             }
         }
         let room = carrier.room;
-        let consumer = self.remote.broker.consumers.entry(listener.clone()).or_insert_with(Consumer::default);
+        let consumer = self.remote.broker.consumers.entry(listener.clone()).or_default();
         consumer.room = room;
         let found = carrier.looked_through();
         carrier.is_open = true;

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What must happen in them, or the storms are too weak: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 88] = [
+const WEATHER: [&str; 104] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -28,6 +28,22 @@ const WEATHER: [&str; 88] = [
     "the clock was set",
     "unknown commits",
     "answers to listeners at work",
+    "advisories of the broker",
+    "advisories that no pump heard",
+    "attempts that counted as lost",
+    "deliveries acknowledged too early",
+    "deliveries behind an old fence",
+    "deliveries that could not begin",
+    "deliveries that the broker had before",
+    "deliveries that were taken up",
+    "drains with work out elsewhere",
+    "pumps that woke when another had taken over",
+    "replies of attempts that outlived a pump",
+    "replies of workers that came again",
+    "times that the broker was away",
+    "words of workers that no pump heard",
+    "workers found silent",
+    "workers that died",
     "amended",
     "approval.decided",
     "approval.expired",
