@@ -8,7 +8,7 @@ use std::io::IsTerminal as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpgrp, getpid, kill_process, wait};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 use rustix::stdio::stdin;
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -46,7 +46,7 @@ fn begin() -> Option<Pid> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.arg0(arguments.next()?).args(arguments).process_group(0);
     let other = Pid::from_child(&command.spawn().ok()?);
-    if std::io::stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == getpgrp()) {
+    if std::io::stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(Pid::is_init) {
         let _no_terminal = tcsetpgrp(stdin(), other);
         // It may have read from the terminal before it had it, which stops a process.
         let _ended = kill_process(other, Signal::CONT);

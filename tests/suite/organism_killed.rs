@@ -6,12 +6,14 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use systole::runtime::runfile::RunFile;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::organism::folder;
 use crate::program::{PATIENCE, Running, ask};
-use crate::sandbox::{none_is_left, processes_with};
+use crate::sandbox::processes_with;
 
+/// It takes half a second, and more on a busy machine.
+const SOON: Duration = Duration::from_secs(4);
 /// A program that ignores TERM, starts others and hangs: a child, a grandchild whose parent has ended, and, where it
 /// may leave its session, one in another session whose parent has ended.
 const HANGS: &str = "trap '' TERM HUP
@@ -92,8 +94,8 @@ fn descendants(first: u32) -> Vec<(i32, String)> {
     found
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+fn until(what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + patience;
     while !is_so() {
         assert!(Instant::now() < end, "not so: {what}");
         std::thread::yield_now();
@@ -101,7 +103,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Gives the hanging listener work, kills the organism, and expects that none of its processes is left.
-async fn killed(mode: &str, sandbox: &str, level: &str, before: &[&str]) {
+fn killed(mode: &str, sandbox: &str, level: &str, before: &[&str]) {
     let marker = format!("b22-{mode}-{level}-{}", std::process::id());
     let folder = organism(&listener("hangs", &format!("[sh, hangs.sh, {marker}]"), mode, sandbox));
     let mut running = started(folder.path(), before);
@@ -111,29 +113,32 @@ async fn killed(mode: &str, sandbox: &str, level: &str, before: &[&str]) {
     let said = ask(&reached(folder.path()), "POST", "/v1/messages", &[], ASK);
     assert_eq!(said.status, 202, "{said:?}");
     let wanted = if level == "landlock" { 3 } else { 4 };
-    until("all have begun", || folder.path().join("out/up").exists() && processes_with(&marker) >= wanted);
+    until("all have begun", PATIENCE, || {
+        folder.path().join("out/up").exists() && processes_with(&marker) >= wanted
+    });
     let all = descendants(running.pid());
     assert!(all.len() > wanted, "{mode} {level}: {all:?}");
     running.signal(Signal::KILL);
     drop(running);
-    none_is_left(&marker).await;
     let lives = |process: &i32| processes().iter().any(|(pid, _, state)| pid == process && state != "Z");
-    until("all have ended", || !all.iter().any(|(process, _)| lives(process)));
+    until("all have ended", SOON, || {
+        processes_with(&marker) == 0 && !all.iter().any(|(process, _)| lives(process))
+    });
 }
 
-#[tokio::test]
-async fn b22_programs_that_hang_end_with_all_they_started_when_their_organism_is_killed() {
+#[test]
+fn b22_programs_that_hang_end_with_all_they_started_when_their_organism_is_killed() {
     for mode in ["once", "stay"] {
-        killed(mode, "none", "none", &["env"]).await;
+        killed(mode, "none", "none", &["env"]);
     }
 }
 
-#[tokio::test]
-async fn b22_sandboxed_programs_that_hang_end_with_all_they_started_when_their_organism_is_killed() {
+#[test]
+fn b22_sandboxed_programs_that_hang_end_with_all_they_started_when_their_organism_is_killed() {
     let without = ["unshare", "-Ur", "--mount", "sh", "-c", NO_NAMESPACES, "sh"];
     for mode in ["once", "stay"] {
-        killed(mode, "{write: [out]}", "full", &["env"]).await;
-        killed(mode, "{write: [out]}", "landlock", &without).await;
+        killed(mode, "{write: [out]}", "full", &["env"]);
+        killed(mode, "{write: [out]}", "landlock", &without);
     }
 }
 
@@ -162,7 +167,7 @@ fn b22_an_organism_that_is_process_1_leaves_no_zombie_after_400_calls() {
     let callers = [calls("leaves", 150), calls("leaves", 150), calls("boxed", 100)];
     callers.into_iter().for_each(|caller| caller.join().unwrap());
     let zombies = || descendants(running.pid()).iter().filter(|(_, state)| state == "Z").count();
-    until("no zombie is left", || zombies() == 0);
+    until("no zombie is left", PATIENCE, || zombies() == 0);
     // TERM for process 1 is for the organism.
     let (first, _, _) =
         processes().into_iter().find(|(_, parent, _)| u32::try_from(*parent) == Ok(running.pid())).unwrap();

@@ -181,7 +181,7 @@ pub(crate) fn processes_with(marker: &str) -> usize {
 }
 
 /// Waits until no process has this text in its command line.
-pub(crate) async fn none_is_left(marker: &str) {
+async fn none_is_left(marker: &str) {
     let end = tokio::time::Instant::now() + crate::program::PATIENCE;
     while processes_with(marker) > 0 {
         assert!(tokio::time::Instant::now() < end, "a process with {marker} is left");

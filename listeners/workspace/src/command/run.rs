@@ -1,7 +1,7 @@
 //! One command: it is started, its output is read within bounds, and its whole process group ends with it.
 //!
 //! A prepared process and bounds come in; how it ended and its output go out. Nothing that it starts outlives it,
-//! except processes that leave its group: only a sandbox ends those.
+//! except processes that leave its group: a sandbox ends those with the command, and otherwise they end with the workspace.
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};

@@ -3,8 +3,8 @@
 //! A carrier here never judges a document, never tries a delivery again, and touches no process that it
 //! did not start. In: deliveries and call-backs. Out: `Heard`, once for every delivery.
 //!
-//! A program must end when its stdin ends: that is how it learns that the organism is gone, even if the
-//! organism was killed and could not tell.
+//! A program should end when its stdin ends: that is how it learns that the organism is gone, even if the
+//! organism was killed and could not tell. A moment later its warden ends it.
 
 mod commands;
 mod files;

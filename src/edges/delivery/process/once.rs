@@ -2,7 +2,7 @@
 //! it writes payload elements to its stdout; its exit code says whether that was the answer.
 //!
 //! This file never judges an element: what the program wrote goes into a `<reply>` as it is. Nothing of the
-//! program outlives it: when it exits, what it left running in its process group is killed. In: the mailbox of
+//! program outlives it: when it exits, what it left running is killed. In: the mailbox of
 //! the listener. Out: one report for every delivery.
 
 use std::convert::Infallible;

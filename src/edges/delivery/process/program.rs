@@ -1,4 +1,4 @@
-//! Starts a program in its own process group, and ends the whole group.
+//! Starts a program under a warden or in a sandbox, and ends it with everything it started.
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
 //! does not name. In: a `ListenerProgram`, the variables of our own process. Out: its pipes and its `Group`.
