@@ -192,12 +192,10 @@ async fn b20_the_time_of_an_attempt_runs_on_through_restarts() {
     let next = worker.pulls();
     tokio::pin!(next);
     let next = loop {
-        tokio::select! {
-            next = &mut next => break next,
-            () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {
-                running = tokio::task::block_in_place(|| again(running, folder.path(), Signal::KILL));
-            }
+        if let Ok(next) = tokio::time::timeout(std::time::Duration::from_secs(1), &mut next).await {
+            break next;
         }
+        running = tokio::task::block_in_place(|| again(running, folder.path(), Signal::KILL));
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "its time never ends");
     };
     assert_ne!(next.token, held.token);

@@ -269,7 +269,7 @@ pub struct LostAttempt {
     /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
     /// What follows once this is on disk.
-    pub then: Option<Effect>,
+    pub then: Option<Box<Effect>>,
 }
 
 impl LostAttempt {

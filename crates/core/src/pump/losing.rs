@@ -2,7 +2,7 @@
 
 use super::approving;
 use super::decision_builder::DecisionBuilder;
-use super::event::LostAttempt;
+use super::event::{Effect, LostAttempt};
 use super::failing::{begun, failed};
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
@@ -12,7 +12,7 @@ use crate::types::limits;
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
 pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     if let Some(effect) = &lost.then {
-        d.effect(effect.clone());
+        d.effect(Effect::clone(effect));
     }
     let Some(call) = d.due_call(&lost.id) else { return };
     let listener = d.listener(call.config, &call.listener);

@@ -11,14 +11,16 @@ use systole_wire::{DocumentLimits, namespaces};
 
 use crate::types::body_parts::ERASED_TEXT;
 use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
-use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::types::ports::{LostRange, Position, ProgramFile};
-use crate::types::record::AttemptEffect;
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
-type Body = Arc<[u8]>;
+pub(super) type Body = Arc<[u8]>;
+
+pub use super::attempt_payload::{
+    AttemptRecord, AttemptState, attempt, attempt_state, read_attempt, read_attempt_state,
+};
 
 /// A payload of the core: an element in its namespace.
 pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) -> Body {
@@ -446,84 +448,6 @@ fn coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
     })
 }
 
-/// The content of an attempt record: the number of the next attempt, its time, and why the previous one failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AttemptRecord {
-    /// Its number, from 1.
-    pub number: u32,
-    /// Earliest time of the attempt.
-    pub due: Millis,
-    /// Why the previous attempt failed. `None` for a first attempt.
-    pub code: Option<Code>,
-    /// Whether the previous attempt was lost because the pump died.
-    pub with_pump: bool,
-    /// The details of that failure.
-    pub words: String,
-}
-
-/// What happens to an attempt between its begin and its end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum AttemptState {
-    /// It reaches no one for now, and waits. Who is away, in one word, and the details.
-    Waits(String, String),
-    /// That outage is over for it.
-    GoesOn(String),
-    /// A worker on another machine took it at that time of the broker.
-    Taken(Millis),
-}
-
-impl AttemptState {
-    /// The code of its record.
-    pub fn effect(&self) -> AttemptEffect {
-        match self {
-            AttemptState::Waits(..) => AttemptEffect::Waits,
-            AttemptState::GoesOn(_) => AttemptEffect::GoesOn,
-            AttemptState::Taken(_) => AttemptEffect::Taken,
-        }
-    }
-}
-
-/// `<attempt>` with the same number as before: what happens to it.
-pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
-    let (outage, over, taken, words) = match state {
-        AttemptState::Waits(outage, words) => (Some(&**outage), None, None, &**words),
-        AttemptState::GoesOn(outage) => (Some(&**outage), Some("true"), None, ""),
-        AttemptState::Taken(at) => (None, None, Some(at.to_string()), ""),
-    };
-    written("attempt", |start| {
-        start
-            .number("number", u64::from(number))
-            .attr("due", &due.to_string())
-            .attr_if("outage", outage)
-            .attr_if("over", over)
-            .attr_if("taken", taken.as_deref())
-            .text(words);
-    })
-}
-
-/// What happens to an attempt; `None` for a record that begins one.
-pub fn read_attempt_state(body: &[u8]) -> Option<AttemptState> {
-    let [outage, over, taken] = attributes(body, "attempt", ["outage", "over", "taken"])?;
-    match (outage, over, taken) {
-        (Some(outage), None, _) => Some(AttemptState::Waits(outage, text(body)?)),
-        (Some(outage), Some(_), _) => Some(AttemptState::GoesOn(outage)),
-        (None, _, Some(taken)) => Some(AttemptState::Taken(Millis::parse(&taken)?)),
-        (None, _, None) => None,
-    }
-}
-
-/// `<attempt>`: recorded before the attempt is made.
-pub fn attempt(attempt: &AttemptRecord) -> Body {
-    written("attempt", |start| {
-        start
-            .number("number", u64::from(attempt.number))
-            .attr("due", &attempt.due.to_string())
-            .attr_if("code", attempt.code.map(Code::as_str))
-            .attr_if("with_pump", attempt.with_pump.then_some("true"))
-            .text(&attempt.words);
-    })
-}
-
 /// The attributes of a core payload's root. `None` if its name is not `name`.
 pub fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
@@ -640,21 +564,4 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
 pub fn sandbox_level(body: &[u8]) -> Option<String> {
     let [level] = attributes(body, "listener-joined", ["sandbox"])?;
     level
-}
-
-/// Reads an `<attempt>`.
-pub fn read_attempt(body: &[u8]) -> Option<AttemptRecord> {
-    let wanted = ["number", "due", "code", "with_pump", "outage", "taken"];
-    let [number, due, code, with_pump, outage, taken] = attributes(body, "attempt", wanted)?;
-    if outage.is_some() || taken.is_some() {
-        return None;
-    }
-    let words = text(body)?;
-    Some(AttemptRecord {
-        number: number?.parse().ok()?,
-        due: Millis::parse(&due?)?,
-        code: code.as_deref().and_then(Code::parse),
-        with_pump: with_pump.is_some_and(|text| text == "true"),
-        words,
-    })
 }

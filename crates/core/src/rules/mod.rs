@@ -3,6 +3,7 @@
 
 pub mod admit;
 pub mod approval_payload;
+pub mod attempt_payload;
 pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;

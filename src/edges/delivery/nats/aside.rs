@@ -9,7 +9,6 @@ use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, told};
 
-use super::outbox::Outbox;
 use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
 use crate::edges::nats::{Broker, PATIENCE};
 use crate::edges::tasks::{self, TaskKind};
@@ -29,6 +28,9 @@ pub(super) async fn in_time<T, E: std::fmt::Display>(
         Err(_) => Err(format!("{what}: the broker did not answer within 5 s")),
     }
 }
+
+/// Hears which delivery has its answer on disk.
+pub(super) type Answered = Box<dyn FnOnce(&str) + Send>;
 
 /// Sends to a listener's workers, and to askers.
 #[derive(Clone)]
@@ -89,13 +91,13 @@ impl Aside {
         reply: Option<Subject>,
         delivery: String,
         decided: ReceiptFuture,
-        answered: Option<Arc<Outbox>>,
+        answered: Option<Answered>,
     ) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.apart(async move {
             let receipt = receipt(delivery.clone(), decided.await);
-            if let (Some(outbox), Ok(Some(_))) = (answered, &receipt) {
-                outbox.is_answered(&delivery);
+            if let (Some(answered), Ok(Some(_))) = (answered, &receipt) {
+                answered(&delivery);
             }
             let Some(reply) = reply else { return Ok(()) };
             match receipt {

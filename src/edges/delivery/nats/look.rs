@@ -7,17 +7,16 @@ use systole_kit::envelope::read_delivered;
 
 use super::aside::in_time;
 use super::places::Place;
-use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::nats::Broker;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
 
-/// The places of the deliveries that are out. All others are deleted.
+/// The places of the deliveries that are out, as `is_ours` says. All others are deleted.
 pub(super) async fn through(
     broker: &Broker,
     listener: &Name,
     (stream, fence): (&Stream<()>, u64),
-    mailbox: &Mailbox,
+    is_ours: impl Fn(&str) -> bool,
 ) -> Result<Vec<(Arc<str>, Place)>, String> {
     let deliveries = broker.subjects().delivery(listener);
     let (mut found, mut from) = (Vec::new(), 1);
@@ -33,7 +32,7 @@ pub(super) async fn through(
         let Some(message) = next.filter(|message| message.sequence <= fence) else { return Ok(found) };
         from = message.sequence + 1;
         let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
-        if let Some(token) = token.filter(|token| mailbox.is_out(token)) {
+        if let Some(token) = token.filter(|token| is_ours(token)) {
             let stored = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok().map(Millis);
             let place = Place::found(message.sequence, stored, Digest::of(&message.payload));
             found.push((token.into(), place));

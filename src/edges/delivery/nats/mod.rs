@@ -31,7 +31,7 @@ use super::mailbox::Side;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::nats::{Broker, ConnectionState};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
-use aside::Aside;
+use aside::{Answered, Aside};
 use outbox::{Look, Outbox, Sent};
 use places::TakenDelivery;
 use systole_core::types::codes::Code;
@@ -333,6 +333,7 @@ impl Line {
         let kind = document_kind(&message.payload);
         match &kind {
             DocumentKind::Reply { delivery } => {
+                self.outbox.is_heard(delivery);
                 let _was_out = post.mailbox.settle(delivery);
             }
             DocumentKind::Waits { delivery, id } => {
@@ -348,7 +349,9 @@ impl Line {
         let delivery = kind.delivery().unwrap_or_default().to_owned();
         let is_reply = matches!(kind, DocumentKind::Reply { .. });
         let outbox = is_reply.then(|| self.outbox.clone());
-        self.aside.receipt(message.reply, delivery, decided, outbox);
+        let answered =
+            outbox.map(|outbox| Box::new(move |token: &str| outbox.is_answered(token)) as Answered);
+        self.aside.receipt(message.reply, delivery, decided, answered);
     }
 
     /// The host of the listener says that a delivery will not be answered. The host learns that this was heard when it

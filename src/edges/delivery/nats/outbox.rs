@@ -57,6 +57,17 @@ pub(super) enum Look {
     Unanswered,
 }
 
+/// What is known of the reply to a delivery that is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum ReplyState {
+    #[default]
+    None,
+    /// It came, and is not on disk yet.
+    Heard,
+    /// It is on disk.
+    Taken,
+}
+
 /// Why there is no fence.
 enum NoFence {
     /// The broker cannot be reached.
@@ -92,8 +103,8 @@ pub(super) struct Outbox {
     places: Mutex<Places>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
-    /// The deliveries on their way to the broker, and whether each is answered already.
-    on_the_way: Mutex<HashMap<Arc<str>, bool>>,
+    /// The deliveries on their way to the broker, and what is known of their replies.
+    on_the_way: Mutex<HashMap<Arc<str>, ReplyState>>,
     /// The current fence before deliveries; `None` if a new one is needed.
     fence: Mutex<Option<u64>>,
     /// Held by the one that puts a new fence.
@@ -126,7 +137,8 @@ impl Outbox {
         let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
         // If another pump has taken over before this reaches the broker, what is behind the fence belongs to that
         // pump.
-        let found = look::through(broker, listener, (&stream, fence), mailbox).await;
+        let is_ours = |token: &str| mailbox.is_out(token);
+        let found = look::through(broker, listener, (&stream, fence), is_ours).await;
         let found = found.map_err(|words| format!("old deliveries: {words}"))?;
         let room = (mailbox.room(), silence);
         let consumer = in_time("the consumer", Consumer::make(broker, listener, &stream, room)).await?;
@@ -164,7 +176,7 @@ impl Outbox {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn on_the_way(&self) -> MutexGuard<'_, HashMap<Arc<str>, bool>> {
+    fn on_the_way(&self) -> MutexGuard<'_, HashMap<Arc<str>, ReplyState>> {
         self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,7 +203,7 @@ impl Outbox {
             let words = "the broker has another delivery under its name: the log or its secret went back";
             return if is_same { Sent::Found } else { Sent::Doubtful(words.to_owned()) };
         }
-        self.on_the_way().insert(token.0.clone(), false);
+        self.on_the_way().insert(token.0.clone(), ReplyState::None);
         let sent = self.send_in_rounds(token, document).await;
         self.on_the_way().remove(&token.0);
         sent
@@ -345,7 +357,8 @@ impl Outbox {
             Err(_) => return Err(NoFence::Cut(UNANSWERED.to_owned())),
         };
         self.broker.confirmed().note(fence);
-        let found = look::through(&self.broker, &self.listener, (&self.stream, fence), &self.mailbox);
+        let is_ours = |token: &str| self.mailbox.is_out(token) || self.places().has(token);
+        let found = look::through(&self.broker, &self.listener, (&self.stream, fence), is_ours);
         for (token, place) in found.await.map_err(NoFence::Cut)? {
             self.note_place(&token, place.handed_over());
         }
@@ -399,8 +412,13 @@ impl Outbox {
         if self.mailbox.is_out(token) {
             return;
         }
-        let is_answered = self.on_the_way().get(token).copied().unwrap_or_default();
-        if is_answered { self.is_answered(token) } else { self.over(token) }
+        let reply = self.on_the_way().get(token).copied().unwrap_or_default();
+        match reply {
+            // Its receipt settles it, once it is on disk.
+            ReplyState::Heard => {}
+            ReplyState::Taken => self.is_answered(token),
+            ReplyState::None => self.over(token),
+        }
     }
 
     /// Removes a delivery that is over. A worker that has it finds out when it answers.
@@ -416,8 +434,15 @@ impl Outbox {
         let place = self.places().remove(token);
         if let Some(place) = place {
             self.answered().push((place, Instant::now()));
-        } else if let Some(is_answered) = self.on_the_way().get_mut(token) {
-            *is_answered = true;
+        } else if let Some(reply) = self.on_the_way().get_mut(token) {
+            *reply = ReplyState::Taken;
+        }
+    }
+
+    /// Notes that a reply to a delivery was heard, and is not on disk yet.
+    pub(super) fn is_heard(&self, token: &str) {
+        if let Some(reply) = self.on_the_way().get_mut(token) {
+            *reply = ReplyState::Heard;
         }
     }
 

@@ -298,7 +298,8 @@ impl Engine {
         let own = self.state.book.listener(lease.config, &lease.listener);
         let then = own
             .filter(|own| self.is_elsewhere(own))
-            .map(|_| Effect::LetGo { listener: lease.listener.clone(), token: token.clone() });
+            .map(|_| Effect::LetGo { listener: lease.listener.clone(), token: token.clone() })
+            .map(Box::new);
         let lost = LostAttempt::of(&lease.id, code, words, false);
         self.attempt_lost(LostAttempt { then, ..lost });
     }
@@ -317,7 +318,7 @@ impl Engine {
             };
             // Its worker hears of it once it is on disk: a pump that was ousted must call nothing back.
             let AttemptId { thread, call, .. } = lease.id.clone();
-            let then = Some(Effect::CallBack { thread, call, why: CallBack::TimedOut });
+            let then = Some(Box::new(Effect::CallBack { thread, call, why: CallBack::TimedOut }));
             let lost = LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false);
             self.attempt_lost(LostAttempt { then, ..lost });
         }
