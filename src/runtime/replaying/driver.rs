@@ -1,6 +1,7 @@
 //! Drives one replay: the real pump with its log in memory, one input after the other, in the order of the recorded
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
+mod adopting;
 mod stand_in_words;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
@@ -204,30 +205,6 @@ impl<'a> Driver<'a> {
         let (begun, performance) = (BegunViews::default(), Performance::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
         self.adopt()
-    }
-
-    /// What workers on other machines had goes on, as far as it is recorded that it did.
-    fn adopt(&mut self) -> Result<(), CannotReplay> {
-        let mut expected: BTreeMap<Name, (Vec<LeaseToken>, Option<String>)> = BTreeMap::new();
-        for output in self.ports.take() {
-            let PumpOutput::Expected(lease) = output else {
-                self.sent(output)?;
-                continue;
-            };
-            let id = &lease.id;
-            let own = (id.thread.clone(), id.call.clone(), id.turn);
-            let place = self.before.get(&lease.token).map_or(own, |out| out.place.clone());
-            let (found, lost) = expected.entry(lease.listener.clone()).or_default();
-            match self.history.attempt(&place, id.attempt).map(|attempt| &attempt.end) {
-                Some(Some(AttemptEnd::LostWithPump(words))) => *lost = Some(words.clone()),
-                Some(_) => found.push(lease.token.clone()),
-                None => {}
-            }
-        }
-        for (listener, (found, lost)) in expected {
-            self.running()?.engine.input(PumpInput::Adopted { listener, found, lost });
-        }
-        Ok(())
     }
 
     /// Ends the run of the pump, in order or as if it had been killed, and starts another one.

@@ -1,6 +1,6 @@
 //! `<attempt>`: the begin of an attempt, and what happens to it until its end.
 
-use super::core_payload::{Body, attributes, text, written};
+use super::element::{Body, attributes, text, written};
 use crate::types::codes::Code;
 use crate::types::record::AttemptEffect;
 use crate::types::time::Millis;

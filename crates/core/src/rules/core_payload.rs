@@ -6,7 +6,7 @@ use std::sync::Arc;
 use systole_wire::gate::{Gate, GateStep};
 use systole_wire::money::Money;
 use systole_wire::payload::Payload;
-use systole_wire::writer::{StartTag, XmlWriter};
+use systole_wire::writer::StartTag;
 use systole_wire::{DocumentLimits, namespaces};
 
 use crate::types::body_parts::ERASED_TEXT;
@@ -16,18 +16,12 @@ use crate::types::ports::{LostRange, Position, ProgramFile};
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
-pub(super) type Body = Arc<[u8]>;
+use super::element::Body;
+pub use super::element::{attributes, text, written};
 
 pub use super::attempt_payload::{
     AttemptRecord, AttemptState, attempt, attempt_state, read_attempt, read_attempt_state,
 };
-
-/// A payload of the core: an element in its namespace.
-pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) -> Body {
-    let mut writer = XmlWriter::with_capacity(512);
-    write(writer.open(name).xmlns(namespaces::CORE));
-    Arc::from(writer.finish())
-}
 
 /// The version of this program, as `<boot>` records it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -446,29 +440,6 @@ fn coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
             }
         });
     })
-}
-
-/// The attributes of a core payload's root. `None` if its name is not `name`.
-pub fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-    let Ok(GateStep::Open(tag)) = gate.step() else { return None };
-    if tag.local != name || gate.ns(&tag) != Some(namespaces::CORE) {
-        return None;
-    }
-    Some(wanted.map(|attribute| gate.attribute(attribute).map(|value| value.into_owned())))
-}
-
-/// The text inside a core payload without children.
-pub fn text(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-    let mut words = String::new();
-    loop {
-        match gate.step().ok()? {
-            GateStep::Text(text) => text.append_to(&mut words),
-            GateStep::Done => return Some(words),
-            _ => {}
-        }
-    }
 }
 
 /// Whether it is a `<final-report>` with the outcome `failure`.

@@ -7,6 +7,7 @@ pub mod attempt_payload;
 pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
+pub mod element;
 pub mod introspection;
 pub mod labels;
 pub mod loops;

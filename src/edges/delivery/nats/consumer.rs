@@ -39,7 +39,7 @@ pub(super) struct Consumer {
 
 /// What the broker says about a consumer, and when, by its own clock.
 #[derive(Deserialize)]
-struct InfoAtTime {
+struct ConsumerAtTime {
     config: MarkedConfig,
     created: String,
     delivered: SequencePlace,
@@ -120,7 +120,7 @@ impl Consumer {
     /// Asks the broker for it.
     pub(super) async fn look(&self, broker: &Broker) -> ConsumerState {
         let asked = format!("CONSUMER.INFO.{}.{}", broker.subjects().bus_stream(), self.name);
-        let told: Result<Response<InfoAtTime>, _> = broker.jetstream().request(asked, &json!({})).await;
+        let told: Result<Response<ConsumerAtTime>, _> = broker.jetstream().request(asked, &json!({})).await;
         match told {
             Ok(Response::Ok(info)) => {
                 if info.config.metadata.get(MARK) == Some(&self.mark) {
@@ -149,7 +149,7 @@ impl Consumer {
 
     /// Whether a pump that was ousted before has changed the consumer. The consumer was not made anew, so it still has
     /// its deliveries.
-    fn was_changed_late(&self, found: &InfoAtTime, broker: &Broker) -> bool {
+    fn was_changed_late(&self, found: &ConsumerAtTime, broker: &Broker) -> bool {
         let term = found.config.metadata.get(TERM);
         let made_ms = self.made.created.unix_timestamp_nanos() / 1_000_000;
         Millis::parse(&found.created).is_some_and(|created| i128::from(created.0) == made_ms)

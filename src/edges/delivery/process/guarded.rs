@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::program::InheritedVariables;
+use super::variables::InheritedVariables;
 use super::warden::{GuardOrder, KILL, TERM, WORD, WardenLine};
 use crate::edges::{descriptors, system};
 

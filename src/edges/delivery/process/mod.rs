@@ -21,6 +21,7 @@ mod sandboxed;
 mod script;
 mod stay;
 mod try_start;
+mod variables;
 mod warden;
 
 use std::pin::Pin;
@@ -29,10 +30,11 @@ use std::sync::Arc;
 pub use commands::{CommandSandbox, ReadyCommand};
 pub use files::own_hash;
 pub use output::output_of;
-pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
+pub use program::{ADAPTER_WORD, COMMANDS_WORD};
 pub(super) use root::{Root, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
+pub use variables::InheritedVariables;
 pub use warden::{WORD as WARDEN_WORD, run as guard_program};
 
 use systole_kit::DocumentLimits;

@@ -5,7 +5,6 @@
 //! The end of the `Group`, by `Group::end` or by a drop, is the end of the program and of everything
 //! it started.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -20,6 +19,7 @@ use tokio::time::Instant;
 use super::guarded::{self, Guard, GuardedStart, SpareWardens};
 use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
+use super::variables::InheritedVariables;
 use crate::edges::delivery::pace::CarrierWaits;
 use crate::edges::{descriptors, system};
 use systole_core::types::composition::ListenerProgram;
@@ -30,9 +30,6 @@ pub const ADAPTER_WORD: &str = "-listen-as";
 
 /// The argument in front of the sandbox in which a listener of ours runs commands.
 pub const COMMANDS_WORD: &str = "--commands-in";
-
-/// The variables that programs may inherit, read once when the process begins.
-pub type InheritedVariables = BTreeMap<OsString, OsString>;
 
 /// What a program is started with beyond its own description.
 #[derive(Clone, Debug)]
