@@ -161,6 +161,14 @@ fn clock_of(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestCh
     }
 }
 
+/// The engine, once it has named what workers on other machines may have. Only then anything is heard of a listener:
+/// its workers may be about to answer an earlier life of the pump.
+fn adopted(mut engine: Engine, carriers: &Carriers) -> Engine {
+    engine.adopt();
+    carriers.begin();
+    engine
+}
+
 /// Wraps an error of the operating system.
 fn unmade(error: std::io::Error) -> StartFault {
     StartFault::Machine(system::told(&error))
@@ -221,10 +229,7 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
-        let mut engine = engine.of_program(program.await.unwrap_or_default());
-        // Before anything is heard of a listener: its workers may be about to answer an earlier life of the pump.
-        engine.adopt();
-        carriers.begin();
+        let engine = adopted(engine.of_program(program.await.unwrap_or_default()), &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
