@@ -161,6 +161,16 @@ fn clock_of(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestCh
     }
 }
 
+/// The carriers of all listeners, also of those that only open calls know.
+fn all_carriers(
+    composition: &Composition,
+    state: &PumpState,
+    gear: CarrierEquipment,
+    reports: mpsc::Sender<CarrierReport>,
+) -> Result<Arc<Carriers>, StartFault> {
+    Ok(Arc::new(Carriers::new(composition, &kept_listeners(state), gear, reports)?))
+}
+
 /// The engine, once it has named what workers on other machines may have. Only then anything is heard of a listener:
 /// its workers may be about to answer an earlier life of the pump.
 fn adopted(mut engine: Engine, carriers: &Carriers) -> Engine {
@@ -218,10 +228,8 @@ impl Organism {
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
-        let kept = kept_listeners(&state.state);
-        let carriers = Arc::new(Carriers::new(&composition, &kept, gear, reports)?);
+        let carriers = all_carriers(&composition, &state.state, gear, reports)?;
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
-        // The last step that can fail. Until here a log of an older format is as it was.
         let WritableLog { writer, secret, alarms, notes } = log.writing()?;
         let (writer, written) = start_writer(writer, &alarms).map_err(unmade)?;
         let ports = ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;

@@ -187,7 +187,7 @@ async fn b20_the_time_of_an_attempt_runs_on_through_restarts() {
     let worker = HandWorker::of(&server).await;
     posts(folder.path(), "hi");
     let held = worker.pulls().await;
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     // Each of these lives is shorter than the timeout.
     let next = worker.pulls();
     tokio::pin!(next);
@@ -232,7 +232,7 @@ async fn b21_calls_wait_for_a_worker_that_is_away_and_why_says_so() {
         posts(folder.path(), &format!("n{n}"));
     }
     let waits = || systole(folder.path(), &["why", "@last"]).stdout;
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     while !waits().contains("waiting (outage): no worker takes work for echo: 3 calls") {
         assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", waits());
     }
@@ -250,7 +250,7 @@ async fn b21_calls_wait_for_a_worker_that_is_away_and_why_says_so() {
     // One that a worker took and does not answer has used its time.
     posts(folder.path(), "slow");
     let _held = worker.pulls().await;
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     while told(folder.path()).last().is_none_or(|last| !last.starts_with("outcome/")) {
         assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", told(folder.path()));
     }
