@@ -277,6 +277,11 @@ fn five_thousand_senders_of_a_client_wait_and_leave_the_others_their_places() {
     let run = run_file(folder.path());
     assert_eq!(asks(folder.path(), BOB, "POST", "/v1/pause", "").status, 200);
     let position = || asks(folder.path(), BOB, "GET", "/v1/status", "").json["position"].as_u64().unwrap();
+    // The start, its four programs and the pause are recorded.
+    let end = Instant::now() + PATIENCE;
+    while position() < 6 {
+        assert!(Instant::now() < end, "a program does not start");
+    }
     let (began, before) = (position(), memory(&organism));
     let mut waiting = Vec::new();
     while (waiting.len() as u64) < WAITING {

@@ -168,16 +168,20 @@ fn in_the_middle() -> (TempDir, Running) {
     (folder, running)
 }
 
-/// The listeners of ours that a process has started.
-fn listeners_of(parent: u32) -> Vec<rustix::process::Pid> {
+/// The wardens that a process has started, and the listeners of ours below them.
+fn programs_of(parent: u32) -> Vec<rustix::process::Pid> {
     let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         let status = fs::read_to_string(entry.path().join("stat")).ok()?;
         let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
         let above: u32 = status.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
-        let pid = entry.file_name().to_str()?.parse().ok().and_then(rustix::process::Pid::from_raw);
-        pid.filter(|_| above == parent && line.contains("-listen-as"))
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        ["-listen-as", "-guard-program"].iter().any(|own| line.contains(own)).then_some((above, pid))
     });
-    all.collect()
+    let all: Vec<(u32, i32)> = all.collect();
+    let below = |above: u32| all.iter().filter(move |one| one.0 == above).map(|one| one.1);
+    let wardens = below(parent);
+    let listeners = below(parent).flat_map(|warden| below(warden.unsigned_abs()));
+    wardens.chain(listeners).filter_map(rustix::process::Pid::from_raw).collect()
 }
 
 #[test]
@@ -200,12 +204,12 @@ fn g2_a_command_ends_with_its_organism_and_the_edits_stand() {
 #[test]
 fn g2_a_death_while_a_command_runs_is_reported_and_the_edits_stand() {
     let (folder, running) = in_the_middle();
-    let listeners = listeners_of(running.pid());
-    assert!(!listeners.is_empty());
-    // Both at once, so that the workspace learns nothing.
+    let programs = programs_of(running.pid());
+    assert!(programs.len() >= 2, "{programs:?}");
+    // All at once, so that the workspace learns nothing.
     running.signal(Signal::STOP);
-    for listener in listeners {
-        rustix::process::kill_process(listener, Signal::KILL).unwrap();
+    for program in programs {
+        rustix::process::kill_process(program, Signal::KILL).unwrap();
     }
     running.signal(Signal::KILL);
     running.end();

@@ -442,7 +442,8 @@ fn a_broker_that_is_not_there_is_one_clear_error() {
     let mut server = NatsServer::start();
     let folder = folder(&server, "");
     server.stop();
-    let ran = systole(folder.path(), &["run"]);
+    // `run` waits for it.
+    let ran = systole(folder.path(), &["ask", "hi"]);
     assert_eq!(ran.code, Some(5), "{ran:?}");
     let address = server.url().replace("nats://", "");
     assert!(ran.stderr.contains(&format!("error: bus.unreachable: the broker at {address}")), "{ran:?}");

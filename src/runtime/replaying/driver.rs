@@ -3,12 +3,12 @@
 
 mod adopting;
 mod stand_in_words;
+mod taking_cues;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer};
-use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
@@ -24,7 +24,7 @@ use systole_core::types::ports::{
 use systole_core::types::refusal::Refusal;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::{Cue, CueKind};
+use super::cues::Cue;
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
@@ -544,64 +544,5 @@ impl<'a> Driver<'a> {
         }
         self.running()?.engine.tick();
         self.settle()
-    }
-
-    /// Takes a cue: the clock moves, and an input enters if there is one.
-    fn cue(&mut self, cue: Cue) -> Result<(), CannotReplay> {
-        self.reach(cue.at);
-        let page = self.running()?.page.clone();
-        let input = match cue.what {
-            CueKind::Tick { sent } => {
-                // If the delivery was out before, nothing is known about the next one.
-                let sent = sent.filter(|_| self.entered != cue.at.position);
-                let goes_out = self.goes_out;
-                if let Some(call) = sent {
-                    let engine = &mut self.running()?.engine;
-                    engine.send_only((!goes_out).then(|| HashSet::from([call])));
-                    engine.dispatch();
-                    self.settle()?;
-                }
-                // What a listener said then comes before what was due by time.
-                let is_first = |one: &ReadyInput| one.at.is_some_and(|at| at.position == cue.at.position);
-                if !self.ready.iter().any(is_first) {
-                    self.tick()?;
-                }
-                if !self.goes_out {
-                    self.running()?.engine.send_only(Some(HashSet::new()));
-                }
-                return Ok(());
-            }
-            CueKind::Started { config, was_drained } => {
-                self.restart(config, was_drained)?;
-                return self.settle();
-            }
-            CueKind::Outside(outside) => {
-                let message = admit::message(
-                    &page.composition,
-                    &outside.client,
-                    &outside.document,
-                    Some(outside.to.as_str()),
-                    outside.thread.as_ref().map(|thread| thread.as_str()),
-                    &mut self.shelf.schemas,
-                );
-                PumpInput::Asked(outside.judged(message))
-            }
-            CueKind::Ordered(order) => PumpInput::Ordered(order),
-            CueKind::Refused { at, is_late } => {
-                match refused_again::outside(self.reader, self.tree, (at, is_late))? {
-                    Some(input) => input,
-                    None => return Ok(()),
-                }
-            }
-            CueKind::Ruled(ruled) => {
-                let state = self.running()?.engine.state();
-                let request = state.thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
-                let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
-                let page = self.shelf.page(self.reader, ruled.config)?;
-                let schemas = &mut self.shelf.schemas;
-                PumpInput::Ordered(ClientOrder::Ruled(ruled.ruling(&page.composition, request, schemas)))
-            }
-        };
-        self.input(input)
     }
 }
