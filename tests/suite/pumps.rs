@@ -236,5 +236,5 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken.json["id"], &true.into()), "{again:?}");
     cut_off.signal(Signal::TERM);
     let ended = cut_off.end();
-    assert_eq!(ended.stderr.matches("1 warning: ").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("1 warning: systole check").count(), 1, "{}", ended.stderr);
 }

@@ -34,7 +34,8 @@ fn h11_the_log_is_followed_from_elsewhere_also_over_a_restart() {
         ran.json_lines().iter().map(|record| record["position"].as_u64().unwrap()).collect();
     assert!(positions.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{positions:?}");
     // Without an organism that comes back, it ends.
-    let last = Running::start_with(away.path(), &["log", "-f"], &set);
+    let mut last = Running::start_with(away.path(), &["log", "-f"], &set);
+    last.shows("after the restart");
     let whole = from(away.path(), &url, ALICE, &["log", "-f"]);
     assert_eq!((whole.code, whole.stderr.contains("ingress.forbidden")), (Some(4), true), "{whole:?}");
     again.interrupt();
