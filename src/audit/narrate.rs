@@ -269,7 +269,7 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     let path = call(h).unwrap_or_default();
     if let Some(state) = core_payload::read_attempt_state(&record.body) {
         let (what, words) = match state {
-            AttemptState::Waits(outage, words) => (format!("waits: {outage} away"), plain(&words)),
+            AttemptState::Waits { outage, words, .. } => (format!("waits: {outage} away"), plain(&words)),
             AttemptState::GoesOn(outage) => (format!("goes on: {outage} back"), String::new()),
             AttemptState::Taken(at) => (format!("taken at {}", layout::clock(at)), String::new()),
         };

@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::whole::LogState;
-use systole_core::pump::state::{Call, CallState};
+use systole_core::pump::state::{Call, CallState, OutageWait};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::limits;
 use systole_core::types::time::Millis;
 
 /// The state of a due call.
@@ -80,6 +81,14 @@ impl Outage {
     }
 }
 
+/// Who is away. Agents share the words for their models; any other word is the listener's own.
+fn who(call: &Call, wait: &OutageWait) -> String {
+    if wait.outage.starts_with(limits::MODEL_AWAY) {
+        return wait.outage.clone();
+    }
+    format!("{} {}", call.listener.as_str(), wait.outage)
+}
+
 /// When a call could first go out: since then it is in its listener's queue.
 fn due_at(call: &Call) -> Millis {
     call.ready_at.max(call.not_before)
@@ -89,6 +98,7 @@ impl DueCalls {
     /// Computes the posts at a moment.
     pub fn at(whole: &LogState, now: Millis) -> DueCalls {
         let mut posts = HashMap::new();
+        let mut absent: BTreeMap<String, Vec<(ThreadId, CallPath, &OutageWait)>> = BTreeMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
         for thread in whole.working() {
             let halted = whole.halted(&thread.id);
@@ -101,11 +111,22 @@ impl DueCalls {
                     posts.insert(key, DueCallState::Stopped);
                 } else if let Some((by, _)) = halted.as_ref().filter(|(_, since)| due_at(call) >= *since) {
                     posts.insert(key, DueCallState::Paused { by: by.clone() });
+                } else if let Some(wait) = call.waits.as_ref().filter(|wait| !wait.is_sent) {
+                    absent.entry(who(call, wait)).or_default().push((key.0, key.1, wait));
                 } else if call.not_before > now {
                     posts.insert(key, DueCallState::BackOff { until: call.not_before });
                 } else {
                     queues.entry(&call.listener).or_default().push((due_at(call), &thread.id, path, call));
                 }
+            }
+        }
+        for waiting in absent.into_values() {
+            let longest = waiting.iter().map(|(.., wait)| wait.since).min().unwrap_or_default();
+            for (thread, call, wait) in &waiting {
+                let (word, calls) = (wait.outage.clone(), waiting.len());
+                let outage = Outage { word, calls, longest, is_whole: true };
+                let key = (thread.clone(), call.clone());
+                posts.insert(key, DueCallState::Away { outage, since: wait.since });
             }
         }
         for (listener, mut queue) in queues {

@@ -25,12 +25,14 @@ use crate::console::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use crate::console::ending::{CallResult, ending};
 use crate::edges::system;
 use crate::runtime::runfile::{RunFile, random_hex};
+use outage::AwaitedParty;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
 use tail::Tail;
 use way::Way;
 
+mod outage;
 mod phrase;
 mod spoken;
 mod tail;
@@ -244,18 +246,22 @@ struct Waiter<'a> {
     way: &'a Way<'a>,
     /// The last record that asked a person; only after one is the log read again.
     asked: Option<ApiRecord>,
+    /// Who is away.
+    away: AwaitedParty,
 }
 
 impl<'a> Waiter<'a> {
     fn new(screen: Screen, receipt: &'a ApiReceipt, spoken: bool, way: &'a Way<'a>) -> Waiter<'a> {
         let live = Live::new(screen.for_talk());
         let tail = Tail::new(screen);
-        Waiter { screen, receipt, spoken, live, tail, way, asked: None }
+        let away = AwaitedParty::default();
+        Waiter { screen, receipt, spoken, live, tail, way, asked: None, away }
     }
 
     /// Takes the next record. If it is the awaited one, prints it and returns the exit.
     fn take(&mut self, record: &ApiRecord) -> Option<CommandExit> {
         self.tail.note();
+        self.away.note(record);
         if self.spoken {
             self.tail.look(|| self.way.picture(&self.receipt.thread));
         }
@@ -304,12 +310,27 @@ impl Waiter<'_> {
         self.tail.hear(spoken);
     }
 
-    /// Runs once per second.
-    fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+    /// Runs once per second. Returns the exit if the answer waits for someone who is away, and only this command runs the
+    /// organism.
+    fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) -> Option<CommandExit> {
+        if let Some((words, record)) = self.away.news() {
+            let is_over = matches!(self.way, Way::Here(_));
+            self.leave();
+            if self.screen.json && is_over {
+                let (receipt, record) = (Some(self.receipt), Some(self.way.dressed(&record)));
+                self.screen.value(&Came { receipt, outcome: Some("outage"), record, refusal: None });
+            } else {
+                self.screen.say(format!("waits: {words}"));
+                let goes_on = if is_over { "; systole run goes on with it" } else { "" };
+                self.screen.say(format!("  try: systole why {}{goes_on}", self.receipt.thread));
+            }
+            return is_over.then_some(CommandExit::Unavailable);
+        }
         if self.spoken {
             self.tail.look(|| self.way.picture(&self.receipt.thread));
         }
         self.tail.tick(at_work);
+        None
     }
 
     /// Clears the lines that are rewritten in place, before the result is printed.

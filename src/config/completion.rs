@@ -148,7 +148,8 @@ fn form(key: &ConfigKey) -> Value {
 fn measure(bounds: &MeasureBounds, units: &[(&str, u64)], what: &str) -> Map<String, Value> {
     let of_unit = |(unit, factor): &(&str, u64)| {
         let (least, most) = (bounds.least.1.div_ceil(*factor), bounds.most.1 / factor);
-        (least <= most).then(|| format!("({}){unit}", numbers(least, most)))
+        let zero = if least == 0 { "0|" } else { "" };
+        (least <= most).then(|| format!("({zero}{}){unit}", numbers(least.max(1), most)))
     };
     let pattern = format!("^0*({})$", units.iter().filter_map(of_unit).collect::<Vec<_>>().join("|"));
     let words = format!("{what} from {} to {}", bounds.least.0, bounds.most.0);

@@ -45,6 +45,8 @@ pub(super) struct Declared {
     pub(super) parties: Vec<Party>,
     pub(super) models: Vec<models::ModelDeclaration>,
     pub(super) message_bytes: usize,
+    /// How long a call waits for someone who is away, if the file says so.
+    pub(super) outage_ms: Option<u64>,
     pub(super) budgets: Budgets,
     /// The currency of the money budget.
     pub(super) currency: Option<At<Currency>>,
@@ -93,6 +95,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declare
         parties: Vec::new(),
         models: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
+        outage_ms: None,
         budgets: Budgets::default(),
         currency: None,
         loops: LoopLimits::default(),
@@ -209,9 +212,11 @@ fn house(diagnostics: &mut Diagnostics, top: &Fields<'_>, declared: &mut Declare
     }
     if let Some((node, path)) = top.get("limits")
         && let Some(section) = fields(diagnostics, node, node.span, "limits", &path)
-        && let Some(bytes) = section.measure(diagnostics, "message")
     {
-        declared.message_bytes = usize::try_from(bytes.value).unwrap_or(limits::MESSAGE_BYTES);
+        if let Some(bytes) = section.measure(diagnostics, "message") {
+            declared.message_bytes = usize::try_from(bytes.value).unwrap_or(limits::MESSAGE_BYTES);
+        }
+        declared.outage_ms = section.measure(diagnostics, "outage").map(|found| found.value);
     }
     if let Some((node, path)) = top.get("budgets") {
         (declared.budgets, declared.currency, declared.written) = budgets::read(diagnostics, node, &path);

@@ -293,6 +293,7 @@ fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Decla
         return None;
     }
     let mut declared = declared::read(diagnostics, &root)?;
+    declared.outage_ms.get_or_insert(era.outage_ms);
     for party in &mut declared.parties {
         party.approval.expires_ms.get_or_insert(era.approval_ms);
         if party.agent_config.is_some() {
@@ -348,6 +349,7 @@ fn check(
         listeners: composed.listeners,
         schemas: composed.collected.schemas,
         message_bytes: declared.message_bytes,
+        outage_ms: declared.outage_ms.unwrap_or_default(),
         budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
         loops: era.has_budgets.then_some(declared.loops),
         broadcasts: composed.broadcasts,

@@ -1,7 +1,7 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v4") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v5") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
@@ -27,11 +27,14 @@ use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::{ApprovalRule, OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, field};
+use systole_core::types::limits;
 
-const FORMAT: &[u8] = b"systole configuration v4";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v4 with settings";
+const FORMAT: &[u8] = b"systole configuration v5";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v5 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 5] = [
+const EARLIER: [(&[u8], bool, Era); 7] = [
+    (b"systole configuration v4", false, Era::V4),
+    (b"systole configuration v4 with settings", true, Era::V4),
     (b"systole configuration v3", false, Era::V3),
     (b"systole configuration v3 with settings", true, Era::V3),
     (b"systole configuration v2", false, Era::V2),
@@ -52,13 +55,20 @@ pub(super) struct Era {
     pub(super) approval_ms: u64,
     /// What happens to an agent's attempt whose outcome is unknown.
     pub(super) agents_on_unknown: OnUnknown,
+    /// How long a call waits for someone who is away.
+    pub(super) outage_ms: u64,
 }
 
 impl Era {
     /// The defaults of this version.
-    pub(super) const NOW: Era =
-        Era { has_budgets: true, approval_ms: ApprovalRule::EXPIRES_MS, agents_on_unknown: OnUnknown::Retry };
-    const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::NOW };
+    pub(super) const NOW: Era = Era {
+        has_budgets: true,
+        approval_ms: ApprovalRule::EXPIRES_MS,
+        agents_on_unknown: OnUnknown::Retry,
+        outage_ms: limits::OUTAGE_MS,
+    };
+    const V4: Era = Era { outage_ms: 0, ..Era::NOW };
+    const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::V4 };
     const V2: Era = Era { approval_ms: HOUR_MS, ..Era::V3 };
 }
 

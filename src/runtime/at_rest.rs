@@ -78,6 +78,7 @@ fn composition(reader: &dyn LogReader, last: Position, file: &Path) -> Result<Co
         listeners: BTreeMap::new(),
         schemas: Vec::new(),
         message_bytes: 0,
+        outage_ms: 0,
         budgets: None,
         loops: None,
         broadcasts: Vec::new(),

@@ -489,6 +489,9 @@ fn start_sorter(
                 CarrierReport::Gone { token, code, words } => {
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
+                CarrierReport::Away { token, words } => {
+                    pump.send(PumpInput::Away { token, words }).await.is_ok()
+                }
                 CarrierReport::NotNow { token, words } => {
                     pump.send(PumpInput::NotNow { token, words }).await.is_ok()
                 }

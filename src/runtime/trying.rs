@@ -290,7 +290,9 @@ impl Hearing<'_> {
             let speech = match report {
                 None => return TurnEnd::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
                 Some(CarrierReport::Gone { code, words, .. }) => return TurnEnd::Gone(code, words),
-                Some(CarrierReport::NotNow { words, .. }) => return TurnEnd::Gone(Code::ListenerDown, words),
+                Some(CarrierReport::NotNow { words, .. } | CarrierReport::Away { words, .. }) => {
+                    return TurnEnd::Gone(Code::ListenerDown, words);
+                }
                 Some(
                     CarrierReport::Joined { .. }
                     | CarrierReport::Left { .. }
@@ -331,7 +333,8 @@ impl Hearing<'_> {
         self.before.extend(judged.claimed.map(TrialRemark::FalseSender));
         match judged.said {
             JudgedContent::Items(items) => return Some(self.room.reply(items)),
-            JudgedContent::Failure { code, retry, words } => {
+            JudgedContent::Failure { code, retry, words }
+            | JudgedContent::Away { code, retry, words, .. } => {
                 return Some(TurnEnd::Failure(code, retry, words));
             }
             JudgedContent::Again { code, words } => return Some(TurnEnd::Again(code, words)),

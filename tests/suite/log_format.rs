@@ -86,13 +86,15 @@ fn in_pieces() -> LogBatch {
     LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(30), 10)]) }
 }
 
+fn waits() -> AttemptState {
+    let words = "no worker takes it".to_owned();
+    AttemptState::Waits { outage: "worker".to_owned(), after: None, words }
+}
+
 /// The additional content of the fixture of format 7: an attempt that waits, and goes on when a worker takes it.
 fn waiting() -> LogBatch {
     let mut author = Author::default();
-    let states = [
-        AttemptState::Waits("worker".to_owned(), "no worker takes it".to_owned()),
-        AttemptState::Taken(Millis(1_790_000_000_000)),
-    ];
+    let states = [waits(), AttemptState::Taken(Millis(1_790_000_000_000))];
     batch(states.map(|state| {
         let body = core_payload::attempt_state(1, Millis(0), &state);
         author.record(&root(40), &body, |header| {
@@ -288,13 +290,7 @@ fn c13_a_log_of_format_7_says_what_waits_and_is_written_on() {
     let told = opened.reader.of_thread(&root(40), 1, 3).unwrap();
     let states: Vec<_> =
         told.iter().map(|(_, record)| core_payload::read_attempt_state(&record.body)).collect();
-    assert_eq!(
-        states,
-        [
-            Some(AttemptState::Waits("worker".to_owned(), "no worker takes it".to_owned())),
-            Some(AttemptState::Taken(Millis(1_790_000_000_000))),
-        ]
-    );
+    assert_eq!(states, [Some(waits()), Some(AttemptState::Taken(Millis(1_790_000_000_000))),]);
     let next = Author::default().record(&root(9), b"", |_| {});
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(15)));
 }

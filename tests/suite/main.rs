@@ -1,6 +1,7 @@
 //! The one suite of the root package: a module per topic, one binary to build and to run.
 #![cfg(test)]
 
+mod absent;
 mod agent_ask;
 mod agentfiles;
 mod agents;

@@ -143,6 +143,7 @@ impl Cast {
             listeners: BTreeMap::from([(name("echo"), echo)]),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            outage_ms: 0,
             budgets: None,
             loops: None,
             broadcasts: Vec::new(),
@@ -259,6 +260,7 @@ fn line(report: CarrierReport) -> Option<String> {
         }
         CarrierReport::Misplaced { .. } => panic!("a pipe is one place"),
         CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
+        CarrierReport::Away { token, words } => format!("away {}: {words}", token.0),
         CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),
         CarrierReport::Joined { .. } => "joined".to_owned(),
         CarrierReport::Left { words, .. } => format!("left: {words}"),

@@ -74,6 +74,17 @@ pub enum ReplyContent {
         /// What went wrong.
         words: String,
     },
+    /// Who the work needs is away. If the organism's file lets it wait, this was no attempt.
+    Away {
+        /// Who, in one word: calls that wait for the same word are tried again one at a time.
+        outage: String,
+        /// The listener's own name for what went wrong.
+        code: String,
+        /// Whether the same work may succeed later, if no one lets it wait.
+        retry: bool,
+        /// What went wrong.
+        words: String,
+    },
     /// The output was unusable, and the next turn must say why.
     Again {
         /// The reason, such as `agent.prose-only`.

@@ -149,6 +149,10 @@ impl Agent {
             Came::Fault { code, words, again: false } => {
                 return Ok(ReplyContent::Failure { code, retry: false, words });
             }
+            Came::Away { model, code, words } => {
+                let outage = format!("model.{model}");
+                return Ok(ReplyContent::Away { outage, code, retry: false, words });
+            }
         };
         let tasks_given = conversation.tasks_given;
         let allowed = Allowed { only_final, nonce: &conversation.nonce, tasks_given };
@@ -364,7 +368,7 @@ fn unusable(attempts: u32, last: Option<&str>) -> String {
 fn is_over(said: &ReplyContent) -> bool {
     match said {
         ReplyContent::Items(items) => items.is_empty(),
-        ReplyContent::Failure { .. } => true,
+        ReplyContent::Failure { .. } | ReplyContent::Away { .. } => true,
         ReplyContent::Again { .. } => false,
     }
 }

@@ -52,6 +52,8 @@ pub(crate) enum Came {
     Refused { code: String, words: String },
     /// There is no answer. `again` says whether another turn may ask the same.
     Fault { code: String, words: String, again: bool },
+    /// The model is away.
+    Away { model: String, code: String, words: String },
 }
 
 /// Asks, or finds the answer to an earlier attempt.
@@ -77,6 +79,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let asked = model::EstimatedRequest {
         request: request(&ask, header, &past),
         tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
+        is_single: was_away(&past),
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (ask.models, &ask.spec.model);
@@ -86,6 +89,10 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
             Came::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
         }
         Ok(answer) => Came::Heard(Heard { parts: answer.parts, stop: answer.stop }),
+        Err(NoAnswer::Fault(fault)) if models.are_away(name, &fault) => {
+            let code = fault.kind.code().to_owned();
+            Came::Away { model: name.clone(), code, words: fault.words }
+        }
         Err(NoAnswer::Fault(fault)) => of_fault(&fault),
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) if code.starts_with("budget.") => {
             Came::Refused { code, words }
@@ -96,6 +103,16 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         }
         Err(NoAnswer::Halted(other)) => return Err(other),
     })
+}
+
+/// Whether the last request of the attempt before found that the model is away: this one only looks whether it is back.
+fn was_away(past: &EarlierEntries) -> bool {
+    let last = past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
+        JournalEntry::Result(outcome) => Some(outcome.stop.as_str()),
+        JournalEntry::Started(_) => None,
+    });
+    let kinds = [ModelFaultKind::RateLimited, ModelFaultKind::Unavailable];
+    last.is_some_and(|stop| kinds.into_iter().any(|kind| kind.code() == stop))
 }
 
 /// The last answer that earlier attempts got.

@@ -8,6 +8,7 @@ use super::WaitReason;
 use crate::audit::columns::plain;
 use crate::audit::layout;
 use crate::audit::posts::Outage;
+use systole_core::rules::outage_words;
 use systole_core::rules::question;
 use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
 use systole_core::types::limits;
@@ -237,12 +238,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
 
 /// `no worker takes work for weather: 12 calls, longest 2 m`.
 fn away(outage: &Outage, reason: &WaitReason, now: Millis) -> String {
-    let listener = reason.listener.as_str();
-    let who = match outage.word.as_str() {
-        limits::WORKER_AWAY => format!("no worker takes work for {listener}"),
-        limits::BROKER_AWAY => "the broker cannot be reached".to_owned(),
-        other => format!("{other} is away"),
-    };
+    let who = outage_words(&outage.word, &reason.listener);
     let calls = if outage.calls == 1 { "1 call".to_owned() } else { format!("{} calls", outage.calls) };
     format!("{who}: {calls}, longest {}", spoken(now.since(outage.longest)))
 }
@@ -255,7 +251,12 @@ fn outage_ends(word: &str, reason: &WaitReason) -> String {
         limits::BROKER_AWAY => {
             "the broker, when it can be reached; it costs no attempt until then".to_owned()
         }
-        _ => "its return; it costs no attempt until then".to_owned(),
+        limits::LISTENER_AWAY => {
+            format!("a file with {}, and a start with it; systole cancel ends the thread", reason.listener)
+        }
+        _ => {
+            "its return: one of these calls is tried again from time to time; it costs no attempt".to_owned()
+        }
     }
 }
 

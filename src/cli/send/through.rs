@@ -163,7 +163,9 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool)
         let next = tokio::select! {
             next = source.next() => next,
             _ = ticks.tick() => {
-                waiter.tick(|| way.at_work(&receipt.thread));
+                if let Some(exit) = waiter.tick(|| way.at_work(&receipt.thread)) {
+                    return exit;
+                }
                 continue;
             }
         };

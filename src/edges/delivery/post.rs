@@ -68,6 +68,11 @@ impl Post {
         self.report(CarrierReport::Gone { token, code, words }).await;
     }
 
+    /// A delivery that the caller has taken off the mailbox and whose program cannot be started.
+    pub(super) async fn away(&self, token: LeaseToken, words: String) {
+        self.report(CarrierReport::Away { token, words }).await;
+    }
+
     /// A delivery that the caller has taken off the mailbox and that cannot begin just now.
     pub(super) async fn not_now(&self, token: LeaseToken, words: String) {
         self.report(CarrierReport::NotNow { token, words }).await;
@@ -119,6 +124,13 @@ impl Post {
     pub(super) async fn refuse_waiting(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {
             self.gone(token, Code::ListenerDown, words.to_owned()).await;
+        }
+    }
+
+    /// The program for what waits on the mailbox cannot be started.
+    pub(super) async fn has_no_program(&self, words: &str) {
+        for token in self.mailbox.settle_waiting() {
+            self.away(token, words.to_owned()).await;
         }
     }
 

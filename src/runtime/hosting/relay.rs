@@ -111,6 +111,9 @@ impl Relays {
                 CarrierReport::Gone { token, code, words } => {
                     self.goes(&token.0, Report::Gone(code, words)).await
                 }
+                CarrierReport::Away { token, words } => {
+                    self.goes(&token.0, Report::Gone(Code::ListenerDown, words)).await
+                }
                 CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
                 // A host carries nothing over NATS itself.
                 CarrierReport::Joined { .. }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use systole_core::pump::event::{ClientOrder, PauseOrder};
 use systole_core::rules::admit::{self, JudgedMessage};
+use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Judge, Ticket};
-use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::record::{ApprovalEffect, Record, RecordCode};
 use systole_kit::writer::XmlWriter;
@@ -38,6 +39,8 @@ pub(super) enum CueKind {
     Ordered(ClientOrder),
     /// A person's decision.
     Ruled(RecordedRuling),
+    /// An attempt that is not out waits, or goes on.
+    Attempted(AttemptId, AttemptState),
     /// Something that was refused outside of every call, by the index of its record.
     Refused { at: usize, is_late: bool },
 }
@@ -156,6 +159,7 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
         OutsideInput::Ended => CueKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread }),
         OutsideInput::Refused => CueKind::Refused { at, is_late: false },
         OutsideInput::Late => CueKind::Refused { at, is_late: true },
+        OutsideInput::Attempted(id, state) => CueKind::Attempted(id.clone(), state.clone()),
         OutsideInput::Ruled => CueKind::Ruled(ruling(tree, at, record)?),
     })
 }

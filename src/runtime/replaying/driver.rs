@@ -336,10 +336,8 @@ impl<'a> Driver<'a> {
             self.answers.give(&lease.token.0, answers.unwrap_or_default());
             let is_free = attempt.is_none_or(|one| matches!(one.end, Some(AttemptEnd::Replied(_))));
             self.real.live.iter().for_each(|live| live.hand(&lease, is_free));
-            if let Some(AttemptEnd::Failed { at, code, words, is_last }) =
-                attempt.and_then(|a| a.end.as_ref())
-            {
-                self.fails(&lease, *at, *code, words, *is_last);
+            if let Some(end) = attempt.and_then(|a| a.end.as_ref()) {
+                self.fails(&lease, end);
             }
             self.running()?.performance.bring(&performer, asked);
             return Ok(());
@@ -395,27 +393,33 @@ impl<'a> Driver<'a> {
                     Err(why) => self.unanswered.push(UnansweredDelivery::of(lease, why)),
                 }
             }
-            Some(AttemptEnd::Failed { at, code, words, is_last }) => {
-                self.fails(lease, *at, *code, words, *is_last);
-            }
+            Some(end @ AttemptEnd::Failed { .. }) => self.fails(lease, end),
             Some(AttemptEnd::WithPump | AttemptEnd::LostWithPump(_)) | None => {}
         }
         Ok(())
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
-    fn fails(&mut self, lease: &Arc<Lease>, at: RecordedMoment, code: Code, words: &str, is_last: bool) {
-        let own = words
-            .split_once(": ")
-            .filter(|_| matches!(code, Code::ListenerFailed | Code::UnknownOutcome) && is_last);
-        let what = match own {
-            Some((own, words)) => ReadyKind::Said(ListenerDocument::Reply {
-                delivery: lease.token.0.to_string(),
-                said: ReplyContent::Failure { code: own.to_owned(), retry: false, words: words.to_owned() },
-            }),
-            None => ReadyKind::Gone { code, words: words.to_owned() },
+    fn fails(&mut self, lease: &Arc<Lease>, end: &AttemptEnd) {
+        let AttemptEnd::Failed { at, code, words, is_last, outage } = end else { return };
+        let is_own = match outage {
+            Some(_) => *code == Code::ListenerFailed,
+            None => matches!(code, Code::ListenerFailed | Code::UnknownOutcome) && *is_last,
         };
-        self.push(Some(at), lease, what);
+        let own = words.split_once(": ").filter(|_| is_own);
+        let what = match (own, outage.clone()) {
+            (Some((own, words)), outage) => {
+                let (code, retry, words) = (own.to_owned(), false, words.to_owned());
+                let said = match outage {
+                    Some(outage) => ReplyContent::Away { outage, code, retry, words },
+                    None => ReplyContent::Failure { code, retry, words },
+                };
+                ReadyKind::Said(ListenerDocument::Reply { delivery: lease.token.0.to_string(), said })
+            }
+            (None, Some(_)) => ReadyKind::Away { words: words.clone() },
+            (None, None) => ReadyKind::Gone { code: *code, words: words.clone() },
+        };
+        self.push(Some(*at), lease, what);
     }
 
     fn push(&mut self, at: Option<RecordedMoment>, lease: &Arc<Lease>, what: ReadyKind) {
@@ -457,6 +461,7 @@ impl<'a> Driver<'a> {
             ListenerDocument::Reply { said, .. } => match end {
                 Some(AttemptEnd::Replied(at)) => Some(*at),
                 // A live model may answer where the recorded one did not.
+                Some(AttemptEnd::Failed { outage: Some(_), .. }) => return,
                 Some(AttemptEnd::Failed { at, is_last, .. })
                     if matches!(said, ReplyContent::Failure { .. }) || (is_live && *is_last) =>
                 {
@@ -495,12 +500,18 @@ impl<'a> Driver<'a> {
                 self.over(&token)?;
                 return self.input(PumpInput::Gone { token, code, words });
             }
+            ReadyKind::Away { words } => {
+                self.over(&token)?;
+                return self.input(PumpInput::Away { token, words });
+            }
             ReadyKind::Refused(refused) => {
                 let said = JudgedContent::Ask { id: number, question: Err(refused) };
                 let judged = JudgedDocument { lease, said, claimed: None, ticket: None };
                 return self.input(PumpInput::Judged(judged));
             }
-            ReadyKind::State(state) => return self.input(PumpInput::Attempting { token, state }),
+            ReadyKind::State(state) => {
+                return self.input(PumpInput::Attempting { id: lease.id.clone(), state });
+            }
             ReadyKind::Said(document) => document,
         };
         let page = self.shelf.page(self.reader, lease.config)?;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
+use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -54,7 +55,14 @@ pub(super) enum AttemptEnd {
     /// With a reply.
     Replied(RecordedMoment),
     /// Without a reply, or with a failure that may be tried again.
-    Failed { at: RecordedMoment, code: Code, words: String, is_last: bool },
+    Failed {
+        at: RecordedMoment,
+        code: Code,
+        words: String,
+        is_last: bool,
+        /// Who was away, in one word, if the call waited for it.
+        outage: Option<String>,
+    },
     /// With the pump, which finds out itself.
     WithPump,
     /// A worker on another machine may have had it, and it was taken for lost, for this reason.
@@ -87,6 +95,8 @@ pub(super) enum OutsideInput {
     Refused,
     /// A document of a listener for a delivery that was over.
     Late,
+    /// An attempt that is not out waits, or goes on.
+    Attempted(AttemptId, AttemptState),
 }
 
 /// The history of a tree.
@@ -186,7 +196,7 @@ impl TreeHistory {
         match (h.kind, h.code) {
             (RecordKind::Refusal, _) => self.refused_word(&call, at, moment),
             (RecordKind::Journal, _) => self.journal(&call, h.turn, moment, record),
-            (RecordKind::Attempt, _) => self.attempted(&call, h.turn, moment, record),
+            (RecordKind::Attempt, _) => self.attempted(&call, at, moment, record),
             (RecordKind::Approval, Some(RecordCode::Approving(effect))) => {
                 self.approval(&call, moment, effect, record);
                 return;
@@ -260,16 +270,10 @@ impl TreeHistory {
         self.said(&place, attempt, moment, SaidBefore::Journal { id, entry });
     }
 
-    fn attempted(
-        &mut self,
-        call: &(ThreadId, CallPath),
-        turn: Option<u32>,
-        moment: RecordedMoment,
-        record: &Record,
-    ) {
+    fn attempted(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment, record: &Record) {
+        let turn = record.header.turn;
         if let Some(state) = core_payload::read_attempt_state(&record.body) {
-            let (place, attempt) = self.due(call);
-            return self.said(&place, attempt, moment, SaidBefore::State(state));
+            return self.went_through(call, at, moment, state);
         }
         let Some(next) = core_payload::read_attempt(&record.body) else { return };
         self.deliveries.insert(moment.position, call.clone());
@@ -280,6 +284,33 @@ impl TreeHistory {
         let place = (call.0.clone(), call.1.clone(), track.turn);
         if let (Some(code), false) = (next.code, next.number <= 1 || was_ruled) {
             self.end(&place, before, failed(moment, code, next.words, next.with_pump, false));
+        }
+    }
+
+    /// What happened to an attempt between its begin and its end. If it was not out then, the pump is given it again.
+    fn went_through(
+        &mut self,
+        call: &(ThreadId, CallPath),
+        at: usize,
+        moment: RecordedMoment,
+        state: AttemptState,
+    ) {
+        let (place, number) = self.due(call);
+        match state {
+            AttemptState::Waits { outage, after: Some(code), words } => {
+                let track = self.tracks.entry(call.clone()).or_default();
+                track.attempt = number.saturating_add(1);
+                let (is_last, outage) = (false, Some(outage));
+                self.end(&place, number, AttemptEnd::Failed { at: moment, code, words, is_last, outage });
+            }
+            AttemptState::Waits { ref outage, .. } | AttemptState::GoesOn(ref outage)
+                if !limits::is_with_broker(outage) =>
+            {
+                let (thread, call, turn) = place;
+                let id = AttemptId { thread, call, turn, attempt: number };
+                self.inputs.insert(at, OutsideInput::Attempted(id, state));
+            }
+            state => self.said(&place, number, moment, SaidBefore::State(state)),
         }
     }
 
@@ -380,9 +411,9 @@ fn failed(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_las
         && let Some((code, words)) = original.split_once(": ")
         && let Some(code) = Code::parse(code)
     {
-        return AttemptEnd::Failed { at, code, words: words.to_owned(), is_last };
+        return AttemptEnd::Failed { at, code, words: words.to_owned(), is_last, outage: None };
     }
-    AttemptEnd::Failed { at, code, words, is_last }
+    AttemptEnd::Failed { at, code, words, is_last, outage: None }
 }
 
 /// The call whose reply has this record as an item, and the turn.

@@ -217,7 +217,7 @@ impl Model for LiveModel {
         let (call, turn) = (request.course.call.replacen(' ', " call ", 1), request.course.turns + 1);
         let place = format!("{call} turn {turn}");
         let tokens_in = reserve.saturating_sub(request.max_output.min(self.max_output));
-        let asked = EstimatedRequest { request, tokens_in };
+        let asked = EstimatedRequest { request, tokens_in, is_single: false };
         let mut ledger = CallLedger { model: self, place: &place, reserve: 0 };
         let answered =
             self.runtime.block_on(self.models.ask(&self.agent.model, &asked, &mut ledger, watcher));

@@ -25,6 +25,10 @@ pub(super) enum ReadyKind {
         code: Code,
         words: String,
     },
+    /// Its program could not be started.
+    Away {
+        words: String,
+    },
     /// What happens to the attempt meanwhile.
     State(AttemptState),
 }
@@ -32,6 +36,9 @@ pub(super) enum ReadyKind {
 impl ReadyKind {
     /// Whether it ends its delivery.
     pub(super) fn is_end(&self) -> bool {
-        matches!(self, ReadyKind::Gone { .. } | ReadyKind::Said(ListenerDocument::Reply { .. }))
+        matches!(
+            self,
+            ReadyKind::Gone { .. } | ReadyKind::Away { .. } | ReadyKind::Said(ListenerDocument::Reply { .. })
+        )
     }
 }

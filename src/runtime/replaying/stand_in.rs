@@ -183,7 +183,9 @@ impl StandInProgram {
                     self.go_on();
                     return gone(code, words);
                 }
-                Ok(Some(CarrierReport::NotNow { token: over, words })) if over == token => {
+                Ok(Some(
+                    CarrierReport::NotNow { token: over, words } | CarrierReport::Away { token: over, words },
+                )) if over == token => {
                     self.current = None;
                     self.go_on();
                     return gone(Code::ListenerDown, words);

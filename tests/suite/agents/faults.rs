@@ -215,7 +215,8 @@ const FAILED: [(&str, &str, usize, &[&str]); 6] = [
 fn e17_a_call_that_fails_for_its_model_tells_the_status_in_every_form() {
     for form in FORMS {
         for (what, replies, requests, wanted) in FAILED {
-            let house = AgentHouse::build(&AgentPlan { form, replies, ..AgentPlan::default() });
+            let rest = "limits: {outage: 0s}";
+            let house = AgentHouse::build(&AgentPlan { form, replies, rest, ..AgentPlan::default() });
             let ran = house.ask("Where is the moon?");
             let words = format!("{form}, {what}: {ran:?}\n{}", house.told());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");

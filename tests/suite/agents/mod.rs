@@ -4,6 +4,7 @@
 
 mod again;
 mod any_model;
+mod away;
 mod circles;
 mod crowded;
 mod deaths;

@@ -109,9 +109,10 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
 #[test]
 fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
     let free = format!("127.0.0.1:{}", ports::free());
+    let rest = "limits: {outage: 0s}";
     for form in FORMS {
         let house =
-            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", ..AgentPlan::default() });
+            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", rest, ..AgentPlan::default() });
         with(&house, &house.mock.url(), &format!("http://{free}"));
         let ran = house.ask("Hello?");
         assert_eq!(ran.code, Some(1), "{form}: {ran:?}");
@@ -127,7 +128,8 @@ fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
 fn e13_a_proxy_that_answers_with_a_page_is_reported_as_what_it_is() {
     for form in FORMS {
         let replies = "[{say: \"<html>Log in first</html>\", content_type: text/html, times: always}]";
-        let house = AgentHouse::build(&AgentPlan { form, replies, ..AgentPlan::default() });
+        let rest = "limits: {outage: 0s}";
+        let house = AgentHouse::build(&AgentPlan { form, replies, rest, ..AgentPlan::default() });
         let ran = house.ask("Hello?");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{form}: {ran:?}");
         for wanted in ["model.unavailable", "answered 200 with a page", "models.main.url"] {

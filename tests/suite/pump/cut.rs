@@ -283,7 +283,7 @@ pub(crate) fn thinking() -> DecideStage {
     let request = request.cloned().map(Arc::new);
     let (code, words) = (Code::ListenerLost, "gone".to_owned());
     let id = AttemptId { thread, call: path, turn: 1, attempt: 1 };
-    let lost = LostAttempt { id, code, words, with_pump: false, request, then: None };
+    let lost = LostAttempt { id, code, words, with_pump: false, outage: None, request, then: None };
     stage.happens(EventKind::Lost(lost));
     stage.rules(1, None, PersonDecision::Approve);
     stage.says(&root(), "1/1.1", 1, asks(2, 0));

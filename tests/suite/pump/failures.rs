@@ -109,6 +109,7 @@ fn dies_with_pump(stage: &mut DecideStage, attempt: u32) -> Vec<String> {
         code: Code::ListenerLost,
         words: "the pump stopped".into(),
         with_pump: true,
+        outage: None,
         request: None,
         then: None,
     }))

@@ -114,6 +114,7 @@ pub(crate) fn composition() -> Composition {
         listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
         schemas: Vec::new(),
         message_bytes: 1 << 20,
+        outage_ms: 0,
         budgets: None,
         loops: None,
         broadcasts: Vec::new(),

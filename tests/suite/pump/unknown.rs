@@ -39,6 +39,7 @@ pub(crate) fn loses(stage: &mut DecideStage, turn: u32, attempt: u32, code: Code
         code,
         words: "last words".to_owned(),
         with_pump: false,
+        outage: None,
         request,
         then: None,
     }))

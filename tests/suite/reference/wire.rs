@@ -94,6 +94,7 @@ fn words() -> Vec<ListenerDocument> {
     for said in [
         ReplyContent::Items(vec![item]),
         ReplyContent::Failure { code: text("c"), retry: true, words: text("w") },
+        ReplyContent::Away { outage: text("o"), code: text("c"), retry: true, words: text("w") },
         ReplyContent::Again { code: text("c"), words: text("w") },
     ] {
         words.push(ListenerDocument::Reply { delivery: delivery(), said });
@@ -119,7 +120,9 @@ fn words() -> Vec<ListenerDocument> {
 fn place(word: &ListenerDocument) -> String {
     match word {
         ListenerDocument::Reply { said: ReplyContent::Items(_), .. } => text("reply"),
-        ListenerDocument::Reply { said: ReplyContent::Failure { .. }, .. } => text("reply/failure"),
+        ListenerDocument::Reply {
+            said: ReplyContent::Failure { .. } | ReplyContent::Away { .. }, ..
+        } => text("reply/failure"),
         ListenerDocument::Reply { said: ReplyContent::Again { .. }, .. } => text("reply/again"),
         ListenerDocument::Notice { .. } => text("notice"),
         ListenerDocument::Progress { .. } => text("progress"),

@@ -199,7 +199,8 @@ impl Ledger {
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
             Some(Act::Aside) if record.thread == "sys" => self.starts_or_ends(step),
-            Some(Act::Denies { .. } | Act::Marks { .. } | Act::Aside) | None => {}
+            Some(Act::Marks { call }) => self.marked(step, call),
+            Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
     }
 
@@ -211,6 +212,18 @@ impl Ledger {
             call.attempts = number.or(call.attempts);
             call.journal.clear();
             call.lost_with_pump += lost;
+        });
+        self.moved(&step.record.thread, call);
+    }
+
+    /// A wait with the code of a failure numbers the next attempt.
+    fn marked(&mut self, step: &Step<'_>, call: &str) {
+        let tag = step.core_named("attempt").filter(|tag| tag.attribute("code").is_some());
+        let Some(number) = tag.and_then(|tag| tag.number("number")) else { return };
+        self.with_call(&step.record.thread, call, |call| {
+            call.attempts = Some(number);
+            call.journal.clear();
+            call.away += 1;
         });
         self.moved(&step.record.thread, call);
     }
@@ -238,6 +251,7 @@ impl Ledger {
             attempts: None,
             journal: Vec::new(),
             lost_with_pump: 0,
+            away: 0,
             deaths_on_record: 0,
             is_dead: false,
             children: Vec::new(),

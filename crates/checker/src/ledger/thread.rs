@@ -83,6 +83,8 @@ pub(crate) struct Call {
     pub(crate) journal: Vec<Entry>,
     /// How many of the earlier attempts died with the pump, which is no listener's fault.
     pub(crate) lost_with_pump: u32,
+    /// How many of its attempts found that someone is away.
+    pub(crate) away: u32,
     /// How many of those were already recorded.
     pub(crate) deaths_on_record: u32,
     /// Whether that turn will not be retried.
@@ -230,7 +232,7 @@ impl Call {
     pub(crate) fn settle(&mut self, turn: u32) {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
-            (self.lost_with_pump, self.deaths_on_record) = (0, 0);
+            (self.lost_with_pump, self.away, self.deaths_on_record) = (0, 0, 0);
             self.journal.clear();
             self.items.clear();
         }

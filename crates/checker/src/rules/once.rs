@@ -113,7 +113,7 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> 
                 return Some(format!("attempt {number} comes after the turn's dead letter"));
             }
             let lost = call.lost_with_pump + u32::from(step.tells_of_a_death_of_the_pump());
-            let (own, most) = (number.saturating_sub(lost), terms.attempts);
+            let (own, most) = (number.saturating_sub(lost + call.away), terms.attempts);
             if own > most {
                 return Some(format!("attempt {number}, the listener's own {own}, is over {most}"));
             }
@@ -122,6 +122,13 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> 
             let counts = step.tells_of_a_death_of_the_pump() && call.attempts.is_some();
             let deaths = call.deaths_on_record + u32::from(counts);
             (deaths >= most).then(|| format!("attempt {number} comes after {deaths} deaths of the pump"))
+        }
+        Act::Marks { .. } => {
+            let tag = step.core_named("attempt")?;
+            let is_next = u32::from(tag.attribute("code").is_some());
+            let (number, last) = (tag.number("number")?, call.attempts.unwrap_or(1));
+            (number != last + is_next)
+                .then(|| format!("what happens to attempt {number} is recorded after attempt {last}"))
         }
         Act::DeadLetter { .. } => {
             let told = step.core_named("dead-letter").and_then(|tag| tag.number("attempts"));

@@ -96,6 +96,11 @@ impl DispatchQueue {
         self.woken.insert(listener.clone());
     }
 
+    /// Whether a listener has a queue.
+    pub fn has_seat(&self, listener: &Name) -> bool {
+        self.queues.contains_key(listener)
+    }
+
     /// Takes a slot for work that is out already, even if there is none left.
     pub fn adopt(&mut self, listener: &Name) {
         self.queues.entry(listener.clone()).or_default().out += 1;

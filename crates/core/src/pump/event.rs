@@ -90,6 +90,13 @@ pub enum EventKind {
         /// What happens.
         state: AttemptState,
     },
+    /// An attempt may have waited for someone who is away for as long as it may.
+    Waited {
+        /// The attempt.
+        id: AttemptId,
+        /// Who was away.
+        words: String,
+    },
     /// A timer is due on the monotonic clock.
     Due {
         /// The thread.
@@ -266,6 +273,8 @@ pub struct LostAttempt {
     pub words: String,
     /// Whether the pump itself died while the delivery was out. Such attempts have a separate limit.
     pub with_pump: bool,
+    /// Who is away, in one word, if that is why: the call may wait.
+    pub outage: Option<String>,
     /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
     /// What follows once this is on disk.
@@ -275,7 +284,7 @@ pub struct LostAttempt {
 impl LostAttempt {
     /// That attempt, without the request of its call.
     pub fn of(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
-        LostAttempt { id: id.clone(), code, words, with_pump, request: None, then: None }
+        LostAttempt { id: id.clone(), code, words, with_pump, outage: None, request: None, then: None }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::closing::close_failed;
 use super::decision_builder::{DecisionBuilder, Fact};
+use super::event::Effect;
 use super::state::Call;
 use super::wrapping;
 use crate::rules::core_payload::{self, AttemptRecord, AttemptState};
@@ -10,8 +11,10 @@ use crate::types::codes::Code;
 use crate::types::delivery::work_key;
 use crate::types::flow::PumpFailure;
 use crate::types::ids::{AttemptId, CallPath, ThreadId};
+use crate::types::ports::CallBack;
 use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
+use crate::types::time::spoken;
 
 /// The model call that the due attempt began and that has no result: its outcome is unknown.
 pub(super) fn begun(call: &Call) -> Option<u64> {
@@ -84,14 +87,16 @@ pub(super) fn sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
 pub(super) fn goes_through(d: &mut DecisionBuilder<'_>, id: &AttemptId, state: &AttemptState) {
     let Some(call) = d.due_call(id) else { return };
     let is_news = match state {
-        AttemptState::Waits(outage, _) => call.waits.as_ref().is_none_or(|wait| wait.outage != *outage),
+        AttemptState::Waits { outage, .. } => call.waits.as_ref().is_none_or(|wait| wait.outage != *outage),
         AttemptState::GoesOn(_) => call.waits.is_some(),
         AttemptState::Taken(_) => call.taken.is_none(),
     };
     if !is_news {
         return;
     }
-    let body = core_payload::attempt_state(id.attempt, call.not_before, state);
+    let is_next = matches!(state, AttemptState::Waits { after: Some(_), .. });
+    let number = id.attempt + u32::from(is_next);
+    let body = core_payload::attempt_state(number, call.not_before, state);
     let code = RecordCode::Attempting(state.effect());
     let mut fact = Fact::core(RecordKind::Attempt, code, body)
         .to(&call.listener.clone())
@@ -100,6 +105,45 @@ pub(super) fn goes_through(d: &mut DecisionBuilder<'_>, id: &AttemptId, state: &
         .under(call.config);
     fact.turn = Some(id.turn);
     d.record(&id.thread, fact);
+}
+
+/// An attempt found that someone is away: the next one waits, and this one counts in no limit. Returns false if the
+/// call may not wait.
+pub(super) fn waits(
+    d: &mut DecisionBuilder<'_>,
+    id: &AttemptId,
+    outage: &str,
+    failing: &PumpFailure,
+) -> bool {
+    let Some(call) = d.due_call(id).filter(|call| begun(call).is_none()) else { return false };
+    let left_ms = outage_left_ms(d, call);
+    if left_ms == 0 {
+        return false;
+    }
+    let (outage, words) = (outage.to_owned(), failing.words.clone());
+    goes_through(d, id, &AttemptState::Waits { outage, after: Some(failing.code), words });
+    true
+}
+
+/// How long a call may still wait for someone who is away.
+fn outage_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
+    let most_ms = d.page(call.config).map_or(0, |page| page.outage_ms);
+    most_ms.saturating_sub(call.away_since.map_or(0, |since| d.at().since(since)))
+}
+
+/// A call has waited for as long as it may: it fails.
+pub(super) fn waited(d: &mut DecisionBuilder<'_>, id: &AttemptId, words: &str) {
+    let Some(call) = d.due_call(id).filter(|call| outage_left_ms(d, call) == 0) else { return };
+    let Some(wait) = &call.waits else { return };
+    let most_ms = d.page(call.config).map_or(0, |page| page.outage_ms);
+    let code = if wait.is_sent { Code::ListenerTimeout } else { Code::ListenerDown };
+    let words = format!("{words} for {}, as long as `limits.outage` allows", spoken(most_ms));
+    let is_sent = wait.is_sent;
+    failed(d, &id.thread, &id.call, &PumpFailure { code, words }, false, false);
+    if is_sent {
+        let (thread, call, why) = (id.thread.clone(), id.call.clone(), CallBack::TimedOut);
+        d.effect(Effect::CallBack { thread, call, why });
+    }
 }
 
 fn record_attempt(

@@ -231,11 +231,13 @@ fn open(
         settled: 0,
         items: Vec::new(),
         attempts: 0,
+        away: 0,
         lost_with_pump: 0,
         deaths_on_record: 0,
         not_before: Millis(0),
         taken: None,
         waits: None,
+        away_since: None,
         journal: Journal::default(),
         inbox: Vec::new(),
         ready_seq: h.seq,
@@ -376,15 +378,25 @@ fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
 fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match core_payload::read_attempt_state(&record.body) {
-        Some(AttemptState::Waits(outage, _)) => {
-            call.waits = Some(OutageWait { outage, since: record.header.time });
+        Some(AttemptState::Waits { outage, after, .. }) => {
+            if after.is_some() {
+                journal::next_attempt(call);
+                call.attempts = call.attempts.max(1) + 1;
+                (call.away, call.taken) = (call.away + 1, None);
+            }
+            let since = record.header.time;
+            let is_sent = after.is_none() && limits::is_with_broker(&outage);
+            call.waits = Some(OutageWait { outage, since, is_sent });
+            call.away_since.get_or_insert(since);
         }
         Some(AttemptState::GoesOn(_)) => call.waits = None,
-        Some(AttemptState::Taken(at)) => (call.taken, call.waits) = (Some(at), None),
+        Some(AttemptState::Taken(at)) => {
+            (call.taken, call.waits, call.away_since) = (Some(at), None, None);
+        }
         None => {}
     }
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
-        (call.taken, call.waits) = (None, None);
+        (call.taken, call.waits, call.away_since) = (None, None, None);
         journal::next_attempt(call);
         // The record says how the previous attempt ended, which has a recorded number if there was one.
         call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);

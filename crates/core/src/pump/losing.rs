@@ -3,7 +3,7 @@
 use super::approving;
 use super::decision_builder::DecisionBuilder;
 use super::event::{Effect, LostAttempt};
-use super::failing::{begun, failed};
+use super::failing::{begun, failed, waits};
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::flow::PumpFailure;
@@ -34,6 +34,9 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
         call.own_attempt() < allowed
     };
     let failing = failing(lost, begun);
+    if lost.outage.as_deref().is_some_and(|outage| waits(d, &lost.id, outage, &failing)) {
+        return;
+    }
     // Another attempt does not help if the addressee is missing or the thread cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
     if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {

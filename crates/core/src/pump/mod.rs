@@ -22,6 +22,7 @@ mod gathering;
 mod journaling;
 mod looping;
 mod losing;
+pub mod outages;
 pub mod pausing;
 mod persons;
 pub mod primitives;

@@ -42,7 +42,6 @@ pub(super) fn replied(
     let Some(call) = d.due_call(&lease.id) else {
         return stale(d, &lease, said, ticket);
     };
-    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
     let ended = call.children.iter().filter(|child| child.ended.is_some());
     let turn = Turn {
         thread: &lease.id.thread,
@@ -69,16 +68,12 @@ pub(super) fn replied(
     match said {
         JudgedContent::Items(items) if items.is_empty() => empty(d, &turn),
         JudgedContent::Items(items) => reply(d, &turn, items),
-        JudgedContent::Failure { code, retry, words } => {
-            let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
-            let words = format!("{}: {words}", code.as_str());
-            // The listener says that another attempt is possible, but not what happened to the model call that it
-            // began.
-            let may_retry =
-                begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
-            let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
-            let failing = PumpFailure { code, words };
-            failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
+        JudgedContent::Failure { code, retry, words } => failure(d, &turn, retry, format!("{code}: {words}")),
+        JudgedContent::Away { outage, code, retry, words } => {
+            let failing = PumpFailure { code: Code::ListenerFailed, words: format!("{code}: {words}") };
+            if !failing::waits(d, &lease.id, &outage, &failing) {
+                failure(d, &turn, retry, failing.words);
+            }
         }
         JudgedContent::Again { code, words } => again(d, &turn, &code, words),
         JudgedContent::Notice { code, words } => refused = notice(d, &turn, &code, words),
@@ -88,6 +83,18 @@ pub(super) fn replied(
     }
     let items = if has_items && ticket.is_some() { d.refused_items(&lease) } else { Vec::new() };
     receipt(d, ticket, refused, TakenReply { is_superseded: false, refused: items });
+}
+
+/// The listener could not do the work.
+fn failure(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, retry: bool, words: String) {
+    let Some(call) = d.call(turn.thread, turn.path) else { return };
+    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
+    let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
+    // The listener says that another attempt is possible, but not what happened to the model call that it began.
+    let may_retry = begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
+    let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
+    let failing = PumpFailure { code, words };
+    failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
 }
 
 /// If the listener waits for a receipt, it gets the receipt once everything decided so far is on disk. A reply that
@@ -118,6 +125,7 @@ fn fingerprint_of(said: &JudgedContent) -> u64 {
             }
         }
         JudgedContent::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
+        JudgedContent::Away { outage, code, retry, words } => (outage, code, retry, words).hash(&mut print),
         JudgedContent::Again { code, words } => (code, words).hash(&mut print),
         // They do not end a delivery.
         JudgedContent::Notice { .. }

@@ -190,7 +190,9 @@ pub struct Call {
     pub attempts: u32,
     /// How many of the due turn's attempts died with the pump. These do not count against the listener.
     pub lost_with_pump: u32,
-    /// How many of those had a recorded number, so their deliveries were handed out or about to be.
+    /// How many of the due turn's attempts found that someone is away. These do not count either.
+    pub away: u32,
+    /// How many of those that died with the pump had a recorded number, so their deliveries were handed out or about to be.
     pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
@@ -198,6 +200,8 @@ pub struct Call {
     pub taken: Option<Millis>,
     /// What the due attempt waits for, if it reaches no one.
     pub waits: Option<OutageWait>,
+    /// Since when attempts at the due turn have found that someone is away.
+    pub away_since: Option<Millis>,
     /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
     /// Records in its inbox that no settled turn has shown.
@@ -230,6 +234,8 @@ pub struct OutageWait {
     pub outage: String,
     /// Since when, by the pump's clock.
     pub since: Millis,
+    /// Whether its delivery is with the broker or on its way there, and holds a slot.
+    pub is_sent: bool,
 }
 
 /// What opened a call.
@@ -398,9 +404,9 @@ impl Call {
         self.stand() == CallState::Ready { turn, attempt }
     }
 
-    /// The number of the due attempt without those that died with the pump.
+    /// The number of the due attempt without those that died with the pump or found that someone is away.
     pub fn own_attempt(&self) -> u32 {
-        self.attempts.max(1).saturating_sub(self.lost_with_pump)
+        self.attempts.max(1).saturating_sub(self.lost_with_pump).saturating_sub(self.away)
     }
 
     /// Its children that have not ended.
@@ -468,7 +474,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 17;
+const ROW_VERSION: u8 = 18;
 
 impl Thread {
     /// A thread before its first record.

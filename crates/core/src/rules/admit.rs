@@ -158,6 +158,12 @@ pub fn judge_word(
         ListenerDocument::Reply { said: reply::ReplyContent::Failure { code, retry, words }, .. } => {
             JudgedContent::Failure { code: bounded_code(code), retry, words: bounded_words(words) }
         }
+        ListenerDocument::Reply {
+            said: reply::ReplyContent::Away { outage, code, retry, words }, ..
+        } => {
+            let (outage, code) = (bounded_code(outage), bounded_code(code));
+            JudgedContent::Away { outage, code, retry, words: bounded_words(words) }
+        }
         ListenerDocument::Reply { said: reply::ReplyContent::Again { code, words }, .. } => {
             JudgedContent::Again { code: bounded_code(code), words: bounded_words(words) }
         }

@@ -23,8 +23,15 @@ pub struct AttemptRecord {
 /// What happens to an attempt between its begin and its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AttemptState {
-    /// It reaches no one for now, and waits. Who is away, in one word, and the details.
-    Waits(String, String),
+    /// It reaches no one for now, and waits.
+    Waits {
+        /// Who is away, in one word.
+        outage: String,
+        /// The code of the failure that said so. That failure ended the attempt before, which this record numbers.
+        after: Option<Code>,
+        /// The details.
+        words: String,
+    },
     /// That outage is over for it.
     GoesOn(String),
     /// A worker on another machine took it at that time of the broker.
@@ -35,24 +42,25 @@ impl AttemptState {
     /// The code of its record.
     pub fn effect(&self) -> AttemptEffect {
         match self {
-            AttemptState::Waits(..) => AttemptEffect::Waits,
+            AttemptState::Waits { .. } => AttemptEffect::Waits,
             AttemptState::GoesOn(_) => AttemptEffect::GoesOn,
             AttemptState::Taken(_) => AttemptEffect::Taken,
         }
     }
 }
 
-/// `<attempt>` with the same number as before: what happens to it.
+/// `<attempt>` that begins none: what happens to the one with this number.
 pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
-    let (outage, over, taken, words) = match state {
-        AttemptState::Waits(outage, words) => (Some(&**outage), None, None, &**words),
-        AttemptState::GoesOn(outage) => (Some(&**outage), Some("true"), None, ""),
-        AttemptState::Taken(at) => (None, None, Some(at.to_string()), ""),
+    let (outage, over, taken, after, words) = match state {
+        AttemptState::Waits { outage, after, words } => (Some(&**outage), None, None, *after, &**words),
+        AttemptState::GoesOn(outage) => (Some(&**outage), Some("true"), None, None, ""),
+        AttemptState::Taken(at) => (None, None, Some(at.to_string()), None, ""),
     };
     written("attempt", |start| {
         start
             .number("number", u64::from(number))
             .attr("due", &due.to_string())
+            .attr_if("code", after.map(Code::as_str))
             .attr_if("outage", outage)
             .attr_if("over", over)
             .attr_if("taken", taken.as_deref())
@@ -62,9 +70,12 @@ pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
 
 /// What happens to an attempt; `None` for a record that begins one.
 pub fn read_attempt_state(body: &[u8]) -> Option<AttemptState> {
-    let [outage, over, taken] = attributes(body, "attempt", ["outage", "over", "taken"])?;
+    let [outage, over, taken, code] = attributes(body, "attempt", ["outage", "over", "taken", "code"])?;
     match (outage, over, taken) {
-        (Some(outage), None, _) => Some(AttemptState::Waits(outage, text(body)?)),
+        (Some(outage), None, _) => {
+            let after = code.as_deref().and_then(Code::parse);
+            Some(AttemptState::Waits { outage, after, words: text(body)? })
+        }
         (Some(outage), Some(_), _) => Some(AttemptState::GoesOn(outage)),
         (None, _, Some(taken)) => Some(AttemptState::Taken(Millis::parse(&taken)?)),
         (None, _, None) => None,

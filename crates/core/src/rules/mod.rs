@@ -11,7 +11,10 @@ pub mod element;
 pub mod introspection;
 pub mod labels;
 pub mod loops;
+mod outage;
 pub mod question;
 pub mod refusing;
 pub mod todo;
 pub mod view_payload;
+
+pub use outage::outage_words;

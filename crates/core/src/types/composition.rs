@@ -29,6 +29,8 @@ pub struct Composition {
     pub schemas: Vec<Schema>,
     /// Largest accepted message, in bytes.
     pub message_bytes: usize,
+    /// How long a call waits for someone who is away, in ms; 0 means that it fails at once.
+    pub outage_ms: u64,
     /// The budgets of one message from outside. `None` for configurations older than budgets.
     pub budgets: Option<Budgets>,
     /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.

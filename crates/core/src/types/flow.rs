@@ -269,6 +269,17 @@ pub enum JudgedContent {
         /// Its message.
         words: String,
     },
+    /// The listener reports that someone is away whom it needs.
+    Away {
+        /// Who, in one word.
+        outage: String,
+        /// Its own code.
+        code: String,
+        /// Whether trying again may help, if the call may not wait.
+        retry: bool,
+        /// Its message.
+        words: String,
+    },
     /// The listener's output was unusable; the next turn opens with this feedback.
     Again {
         /// Its own code.
@@ -324,9 +335,20 @@ impl JudgedContent {
         }
     }
 
+    /// Whether it shows that everyone whom the listener needs is there.
+    pub fn shows_presence(&self) -> bool {
+        self.is_reply() && !matches!(self, JudgedContent::Away { .. })
+    }
+
     /// Whether it ends the delivery.
     pub fn is_reply(&self) -> bool {
-        matches!(self, JudgedContent::Items(_) | JudgedContent::Failure { .. } | JudgedContent::Again { .. })
+        matches!(
+            self,
+            JudgedContent::Items(_)
+                | JudgedContent::Failure { .. }
+                | JudgedContent::Away { .. }
+                | JudgedContent::Again { .. }
+        )
     }
 }
 

@@ -63,6 +63,27 @@ pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 /// Deliveries of one turn that may be lost because the pump died, before the turn becomes a dead letter. The limit is
 /// higher only for a listener that allows more attempts.
 pub const LOST_WITH_PUMP: u32 = 5;
+/// How long a call waits for someone who is away, unless the file says otherwise: a long weekend.
+pub const OUTAGE_MS: u64 = 3 * 86_400_000;
+/// The longest such wait that a file may ask for: one year.
+pub const OUTAGE_MOST_MS: u64 = 365 * 86_400_000;
+/// The outage of a call whose listener's program cannot be started.
+pub const PROGRAM_AWAY: &str = "program";
+/// The outage of a call whose listener is not part of the running organism.
+pub const LISTENER_AWAY: &str = "listener";
+/// The beginning of an agent's word for a model that is away.
+pub const MODEL_AWAY: &str = "model.";
+/// The pause before a call that waits is tried again, and the longest such pause.
+pub const TRIAL_LEAST_MS: u64 = 5_000;
+/// See `TRIAL_LEAST_MS`.
+pub const TRIAL_MOST_MS: u64 = 300_000;
+/// How often one call is tried again before another one is.
+pub const TRIALS_IN_A_ROW: u32 = 3;
+/// Whether a call that waits for that has its delivery with the broker, or on the way there.
+pub fn is_with_broker(outage: &str) -> bool {
+    matches!(outage, WORKER_AWAY | BROKER_AWAY)
+}
+
 /// The outage of a call whose delivery no worker takes.
 pub const WORKER_AWAY: &str = "worker";
 /// The outage of a call while the broker cannot be reached.

@@ -438,6 +438,13 @@ pub enum CarrierReport {
         /// The details: exit code, time, last output.
         words: String,
     },
+    /// A delivery whose program cannot be started. The listener has seen nothing of it.
+    Away {
+        /// The delivery.
+        token: LeaseToken,
+        /// The details.
+        words: String,
+    },
     /// A delivery whose program cannot start now because the machine lacks resources. The listener has seen nothing
     /// of it. It does not count as an attempt and is retried a little later.
     NotNow {

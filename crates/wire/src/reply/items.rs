@@ -100,7 +100,17 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
                     return Err(gate.fault(codes::INVALID, message, tag.offset).received(other));
                 }
             };
-            ReplyContent::Failure { code, retry, words: gate.text_inside()? }
+            let outage = gate.attribute("outage").map(std::borrow::Cow::into_owned);
+            if outage.as_deref() == Some("") {
+                let message = "attribute outage of <failure> is empty";
+                let fault = gate.fault(codes::INVALID, message, tag.offset);
+                return Err(fault.expected("one word that says who is away"));
+            }
+            let words = gate.text_inside()?;
+            match outage {
+                Some(outage) => ReplyContent::Away { outage, code, retry, words },
+                None => ReplyContent::Failure { code, retry, words },
+            }
         }
         "again" => ReplyContent::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
         other @ ("journal" | "ask" | "notice" | "progress") => {

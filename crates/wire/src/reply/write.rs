@@ -51,6 +51,11 @@ fn reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<V
             let retry = if *retry { "true" } else { "false" };
             inside.open("failure").attr("code", code).attr("retry", retry).text(words);
         }
+        ReplyContent::Away { outage, code, retry, words } => {
+            let retry = if *retry { "true" } else { "false" };
+            let failure = inside.open("failure").attr("code", code).attr("retry", retry);
+            failure.attr("outage", outage).text(words);
+        }
         ReplyContent::Again { code, words } => inside.open("again").attr("code", code).text(words),
     });
     match refused {

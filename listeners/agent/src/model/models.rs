@@ -41,6 +41,8 @@ pub struct EstimatedRequest {
     pub request: ModelRequest,
     /// An estimate of the tokens that will be read, for the reserve.
     pub tokens_in: u64,
+    /// Whether each model is asked only once.
+    pub is_single: bool,
 }
 
 /// Why there is no answer.
@@ -99,6 +101,15 @@ impl Models {
     #[must_use]
     pub fn model(&self, name: &str) -> Option<&spec::ModelSpec> {
         self.entries.get(name).map(|entry| &entry.model)
+    }
+
+    /// Whether a fault says that this model and its fallbacks are away: the same request may be answered later.
+    #[must_use]
+    pub fn are_away(&self, name: &str, fault: &ModelFault) -> bool {
+        let lacks = self.in_order(name).back().is_some_and(|entry| lacks(&entry.model, fault));
+        matches!(fault.kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable)
+            && !fault.may_be_paid
+            && !lacks
     }
 
     /// Asks the model of that name and, if it cannot answer, its fallbacks. Each request is in the ledger before it
@@ -166,7 +177,7 @@ impl Models {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(fault) => fault,
             };
-            let Some(pause) = self.pause(model, attempt, &fault) else {
+            let Some(pause) = self.pause(model, (attempt, ask.is_single), &fault) else {
                 return Ok(Err((attempt, self.impatient(model, attempt, fault))));
             };
             self.sleeper.sleep(pause).await;
@@ -175,13 +186,14 @@ impl Models {
     }
 
     /// The pause before a model is asked again. `None` if it is not.
-    fn pause(&self, model: &spec::ModelSpec, attempt: u32, fault: &ModelFault) -> Option<Duration> {
-        // A missing script answer is missing the second time too. The faults that a script simulates have a status or
-        // are cuts.
-        let lacks = model.provider == Provider::Script
-            && fault.kind == ModelFaultKind::Unavailable
-            && fault.status.is_none();
-        let again = may_be_repeated(fault) && !lacks && attempt < model.retry.attempts;
+    fn pause(
+        &self,
+        model: &spec::ModelSpec,
+        (attempt, is_single): (u32, bool),
+        fault: &ModelFault,
+    ) -> Option<Duration> {
+        let most = if is_single { 1 } else { model.retry.attempts };
+        let again = may_be_repeated(fault) && !lacks(model, fault) && attempt < most;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
         let pause = Duration::from_millis(own.max(fault.retry_after_ms.unwrap_or(0)));
         (again && (fault.retry_after_ms.is_none() || pause <= self.patience.max(Duration::from_millis(own))))
@@ -201,6 +213,11 @@ impl Models {
             _ => fault,
         }
     }
+}
+
+/// A missing script answer is missing the second time too. The faults that a script simulates have a status or are cuts.
+fn lacks(model: &spec::ModelSpec, fault: &ModelFault) -> bool {
+    model.provider == Provider::Script && fault.kind == ModelFaultKind::Unavailable && fault.status.is_none()
 }
 
 fn may_be_repeated(fault: &ModelFault) -> bool {

@@ -163,7 +163,7 @@ fn models(diary: &Diary, chance: u64, scripted: Vec<Scripted>) -> (Models, Arc<A
 }
 
 fn asked() -> EstimatedRequest {
-    EstimatedRequest { request: request("hello"), tokens_in: 200 }
+    EstimatedRequest { request: request("hello"), tokens_in: 200, is_single: false }
 }
 
 #[tokio::test(start_paused = true)]

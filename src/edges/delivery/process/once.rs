@@ -118,6 +118,7 @@ fn begin(
 enum Outcome {
     Said(Vec<u8>),
     Gone(Code, String),
+    Away(String),
     NotNow(String),
 }
 
@@ -126,6 +127,7 @@ async fn settle(post: &Post, token: LeaseToken, outcome: Outcome) {
         match outcome {
             Outcome::Said(document) => post.said(ArrivedDocument::Bytes(document)).await,
             Outcome::Gone(code, words) => post.gone(token, code, words).await,
+            Outcome::Away(words) => post.away(token, words).await,
             Outcome::NotNow(words) => post.not_now(token, words).await,
         }
     }
@@ -147,7 +149,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: 
     let Started { stdin, stdout, stderr, mut group, sandbox } =
         match program::start(&place.program, &place.badge, &place.around, &place.spare).await {
             Ok(started) => started,
-            Err(Unstarted::Never(words)) => return Outcome::Gone(Code::ListenerDown, words),
+            Err(Unstarted::Never(words)) => return Outcome::Away(words),
             Err(Unstarted::NotNow(words)) => {
                 if !short.swap(true, Ordering::Relaxed) {
                     post.left(&words).await;

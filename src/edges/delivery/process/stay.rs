@@ -70,7 +70,8 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         } else {
             post.left(&end.words).await;
         }
-        if pause(&post, deaths, down, &end.words).await.is_break() {
+        let refuses = down.then_some(end.hopeless);
+        if pause(&post, deaths, refuses, &end.words).await.is_break() {
             return post.close(Code::ListenerDown, &end.words).await;
         }
     }
@@ -102,14 +103,16 @@ async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, 
     }
 }
 
-/// Waits before the next start. While the listener is down, deliveries are refused at once.
-async fn pause(post: &Post, deaths: u32, down: bool, words: &str) -> std::ops::ControlFlow<()> {
+/// Waits before the next start. While the listener is down, deliveries are refused at once; `is_absent` says then whether
+/// its program could not be started at all.
+async fn pause(post: &Post, deaths: u32, is_absent: Option<bool>, words: &str) -> std::ops::ControlFlow<()> {
     let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(deaths))));
     loop {
         tokio::select! {
             () = &mut over => return std::ops::ControlFlow::Continue(()),
             () = post.stopped() => return std::ops::ControlFlow::Break(()),
-            () = post.mailbox.anything_waits(), if down => post.refuse_waiting(words).await,
+            () = post.mailbox.anything_waits(), if is_absent == Some(true) => post.has_no_program(words).await,
+            () = post.mailbox.anything_waits(), if is_absent == Some(false) => post.refuse_waiting(words).await,
             (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
         }
     }

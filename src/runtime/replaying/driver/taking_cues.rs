@@ -53,6 +53,7 @@ impl Driver<'_> {
                 );
                 PumpInput::Asked(outside.judged(message))
             }
+            CueKind::Attempted(id, state) => PumpInput::Attempting { id, state },
             CueKind::Ordered(order) => PumpInput::Ordered(order),
             CueKind::Refused { at, is_late } => {
                 match refused_again::outside(self.reader, self.tree, (at, is_late))? {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Engine;
-use crate::pump::event::{EventKind, ReadyTurn};
+use crate::pump::event::{Effect, EventKind, ReadyTurn};
 use crate::pump::state::{Call, PumpState};
 use crate::pump::wake;
 use crate::rules::core_payload::AttemptState;
@@ -106,6 +106,10 @@ pub fn kept_listeners(state: &PumpState) -> Vec<Listener> {
 pub(super) fn may_be_out(call: &Call, listener: Option<&Listener>, now: Millis, unrecorded: bool) -> bool {
     let (recorded, longest_ms) =
         listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
+    // It waits for someone who is away, and was not sent.
+    if call.waits.as_ref().is_some_and(|wait| !wait.is_sent) {
+        return false;
+    }
     // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock that was set back.
     let pause_ms = call.not_before.since(now);
     let paused = pause_ms > 0 && pause_ms <= longest_ms;
@@ -265,15 +269,19 @@ impl Engine {
         }
     }
 
-    /// What is recorded of a delivery happens again. From here on its time does not run.
-    pub(super) fn goes_through(&mut self, token: &LeaseToken, state: AttemptState) {
-        if let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) {
-            self.happened(EventKind::Attempting { id, state });
+    /// What is recorded of an attempt happens again.
+    pub(super) fn goes_through(&mut self, id: AttemptId, state: AttemptState) {
+        let goes_on = matches!(state, AttemptState::GoesOn(_));
+        let not_before = self.state.due_call(&id).map_or(Millis(0), |call| call.not_before);
+        let listener = self.state.due_call(&id).map(|call| call.listener.clone());
+        self.happened(EventKind::Attempting { id: id.clone(), state });
+        if let Some(listener) = listener.filter(|_| goes_on) {
+            self.follows(Effect::Ready(ReadyTurn { listener, not_before, id }));
         }
     }
 
     fn waits(&mut self, id: AttemptId, outage: &str, words: String) {
-        let state = AttemptState::Waits(outage.to_owned(), words);
+        let state = AttemptState::Waits { outage: outage.to_owned(), after: None, words };
         self.happened(EventKind::Attempting { id, state });
     }
 }

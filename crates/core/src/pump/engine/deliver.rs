@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::adopting::{DIED_WITH_PUMP, may_be_out};
 use super::commit::RECORD_BYTES;
+use super::waiting_out::waits_without_slot;
 use super::{Engine, Lookup, Recorded};
 use crate::pump::dispatch_queue::TimeRuns;
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
@@ -117,6 +118,9 @@ impl Engine {
             // out.
             return self.send(&work, None);
         }
+        if self.waits_out(&work) {
+            return;
+        }
         let (wall, now) = (self.now(), self.ticks());
         // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
         // clock that recorded its end was set.
@@ -125,7 +129,12 @@ impl Engine {
         let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
         let due = now.plus(work.not_before.since(wall).min(longest_ms));
-        if let Err(work) = self.dispatch_queue.take(work, due, now) {
+        let Err(work) = self.dispatch_queue.take(work, due, now) else { return };
+        // An earlier listener of that name may have had it.
+        if self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone())) {
+            let words = DIED_WITH_PUMP.to_owned();
+            self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));
+        } else if !self.waits_for_listener(&work) {
             let words = format!("{} is not part of the running organism", work.listener.as_str());
             self.attempt_lost(LostAttempt::of(&work.id, Code::Unavailable, words, false));
         }
@@ -145,10 +154,12 @@ impl Engine {
             else {
                 break;
             };
-            if self.is_paused(&work.id.thread) || !self.may_send(&work) {
+            if self.state.due_call(&work.id).is_some_and(waits_without_slot) {
+                self.dispatch_queue.unused(&work.listener);
+            } else if self.is_paused(&work.id.thread) || !self.may_send(&work) {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
-            } else {
+            } else if !self.is_diverted(&work) {
                 self.send(&work, None);
             }
         }

@@ -37,6 +37,13 @@ pub enum PumpInput {
         /// The details, in words.
         words: String,
     },
+    /// A delivery that its carrier cannot begin, because the listener's program cannot be started.
+    Away {
+        /// The delivery.
+        token: LeaseToken,
+        /// The details, in words.
+        words: String,
+    },
     /// A delivery that its carrier cannot begin just now.
     NotNow {
         /// The delivery.
@@ -64,10 +71,10 @@ pub enum PumpInput {
         /// Whether it lay there for a while before a worker took it.
         has_waited: bool,
     },
-    /// What is recorded of a delivery that is out, for a replay.
+    /// What is recorded of an attempt, for a replay.
     Attempting {
-        /// The delivery.
-        token: LeaseToken,
+        /// The attempt.
+        id: AttemptId,
         /// What happened to its attempt.
         state: AttemptState,
     },
@@ -119,7 +126,10 @@ impl Engine {
             PumpInput::Stray(stray) => self.happened(EventKind::Stray(stray)),
             PumpInput::Noticed(notice) => self.happened(EventKind::Noticed(notice)),
             PumpInput::Ordered(order) => self.order(order),
-            PumpInput::Gone { token, code, words } => self.gone(&token, code, words),
+            PumpInput::Gone { token, code, words } => self.gone(&token, (code, words), None),
+            PumpInput::Away { token, words } => {
+                self.gone(&token, (Code::ListenerDown, words), Some(limits::PROGRAM_AWAY));
+            }
             PumpInput::NotNow { token, words } => {
                 self.unreached(&token, words);
                 self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS));
@@ -129,7 +139,7 @@ impl Engine {
                 self.taken(&token, age_ms, (now, has_waited));
             }
             PumpInput::Untaken { token } => self.untaken(&token),
-            PumpInput::Attempting { token, state } => self.goes_through(&token, state),
+            PumpInput::Attempting { id, state } => self.goes_through(id, state),
             PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);
@@ -222,6 +232,7 @@ impl Engine {
             self.count_question(&token, question);
         }
         if is_last {
+            self.heard_of(&judged);
             // A repeated reply ends nothing any more.
             if self.dispatch_queue.over(&token).is_some() || self.elsewhere.is_over(&token) {
                 self.ports.leases.retire(&token);
@@ -290,7 +301,7 @@ impl Engine {
         true
     }
 
-    fn gone(&mut self, token: &LeaseToken, code: Code, words: String) {
+    fn gone(&mut self, token: &LeaseToken, (code, words): (Code, String), outage: Option<&str>) {
         let Some(lease) = self.dispatch_queue.over(token).or_else(|| self.elsewhere.gone(token)) else {
             return;
         };
@@ -301,7 +312,7 @@ impl Engine {
             .map(|_| Effect::LetGo { listener: lease.listener.clone(), token: token.clone() })
             .map(Box::new);
         let lost = LostAttempt::of(&lease.id, code, words, false);
-        self.attempt_lost(LostAttempt { then, ..lost });
+        self.attempt_lost(LostAttempt { then, outage: outage.map(str::to_owned), ..lost });
     }
 
     /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
@@ -326,6 +337,7 @@ impl Engine {
         self.elapse();
         self.tell_counts(now);
         self.fire_ripe();
+        self.try_waiting();
         self.dispatch();
     }
 }

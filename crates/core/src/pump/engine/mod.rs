@@ -12,6 +12,7 @@ mod lookup;
 mod recalling;
 mod timing;
 mod viewing;
+mod waiting_out;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use lookup::answer;
 
 use super::dispatch_queue::DispatchQueue;
 use super::event::{Decision, Effect, Event, EventKind, ReadyTurn};
+use super::outages::Outages;
 use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
@@ -34,7 +36,7 @@ use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LogStop, LostRange, Position, PumpStep, Seeds, StepObserver,
     StoredDocument, TokenMaker, WaitingSenders,
 };
-use crate::types::record::Record;
+use crate::types::record::{AttemptEffect, Record, RecordCode};
 use crate::types::time::Millis;
 
 /// What the engine needs from the outside.
@@ -87,6 +89,10 @@ pub struct Engine {
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests to a person, until they expire.
     expiries: Wheel<holding::Overdue>,
+    /// Calls that wait for someone who is away, without a slot.
+    outages: Outages,
+    /// Calls that wait for someone who is away, until they may wait no longer.
+    outage_ends: Wheel<(ThreadId, CallPath)>,
     /// Work of threads that are paused.
     aside: Vec<ReadyTurn>,
     /// Threads that may continue once the order is on disk; a thread is listed once per order.
@@ -142,6 +148,8 @@ impl Engine {
             unannounced: was_drained,
             reserved: HashSet::new(),
             expiries: Wheel::default(),
+            outages: Outages::default(),
+            outage_ends: Wheel::default(),
             aside: Vec::new(),
             resuming: Vec::new(),
             parked: HashMap::new(),
@@ -171,6 +179,7 @@ impl Engine {
     /// says what was sent.
     pub fn send_only(&mut self, calls: Option<HashSet<(ThreadId, CallPath)>>) {
         self.only = calls;
+        self.outages.follow_record();
         self.take_up_held();
     }
 
@@ -207,6 +216,7 @@ impl Engine {
         self.await_persons();
         self.take_up_timers();
         self.take_up_running();
+        self.take_up_waits();
         self.take_up();
     }
 
@@ -228,7 +238,13 @@ impl Engine {
             self.state.replies.put(token, listener, Some(print));
         }
         let base = self.filling.batch.records.len();
+        let waits = Some(RecordCode::Attempting(AttemptEffect::Waits));
         for fact in facts {
+            if fact.header.code == waits
+                && let Some(call) = &fact.header.call
+            {
+                self.ends_wait(&fact.header.thread, call);
+            }
             self.fresh.put(fact.clone());
             self.filling.record(fact);
         }
@@ -267,13 +283,15 @@ impl Engine {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
+        let outage = self.outages.next_moment().into_iter().chain(self.outage_ends.next_moment()).min();
+        let outage = outage.filter(|_| !self.stopping);
         // Due work that may not go out would wake the loop again and again.
         let dispatch_queue = if self.holds_back() {
             self.dispatch_queue.next_end()
         } else {
             self.dispatch_queue.next_moment()
         };
-        dispatch_queue.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
+        dispatch_queue.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).chain(outage).min()
     }
 
     /// Why the pump must stop at once; `None` if it need not.

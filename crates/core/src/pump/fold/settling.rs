@@ -40,9 +40,9 @@ pub(super) fn settle_item(
         call.inbox.retain(|arrival| arrival.seq > shown);
         forget_shown_ends(call, shown);
         call.settled = turn;
-        (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
+        (call.attempts, call.lost_with_pump, call.away, call.deaths_on_record) = (0, 0, 0, 0);
         call.not_before = Millis(0);
-        (call.taken, call.waits) = (None, None);
+        (call.taken, call.waits, call.away_since) = (None, None, None);
         call.journal = Journal::default();
         call.items.clear();
     }

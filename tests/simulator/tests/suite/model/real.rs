@@ -115,6 +115,7 @@ impl Real {
                 .collect(),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            outage_ms: 0,
             budgets,
             loops,
             broadcasts: Vec::new(),

@@ -1,0 +1,159 @@
+//! Calls that wait for someone who is away, without a slot: they are tried again one at a time, and fail when they have
+//! waited for too long.
+
+use super::Engine;
+use crate::pump::event::{Effect, EventKind, ReadyTurn};
+use crate::pump::outages::AwayParty;
+use crate::pump::state::{Call, OutageWait};
+use crate::rules::core_payload::AttemptState;
+use crate::rules::outage_words;
+use crate::types::flow::JudgedDocument;
+use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
+use crate::types::limits;
+
+/// Whether the due turn of a call waits for someone, and is neither in a queue nor out.
+pub(super) fn waits_without_slot(call: &Call) -> bool {
+    call.waits.as_ref().is_some_and(|wait| !wait.is_sent)
+}
+
+impl Engine {
+    /// If a ready turn waits for someone, it is kept here and returns when it may go on.
+    pub(super) fn waits_out(&mut self, work: &ReadyTurn) -> bool {
+        let Some(call) = self.state.due_call(&work.id) else { return false };
+        let Some(OutageWait { outage, is_sent: false, .. }) = call.waits.clone() else { return false };
+        if outage == limits::LISTENER_AWAY {
+            if self.dispatch_queue.has_seat(&work.listener) {
+                self.goes_on(work.clone());
+            }
+            return true;
+        }
+        let has_failed = call.away > 0;
+        self.keep(work.clone(), outage, has_failed);
+        true
+    }
+
+    fn keep(&mut self, work: ReadyTurn, word: String, has_failed: bool) {
+        let (now, seed) = (self.ticks(), self.ports.seeds.draw());
+        let party = AwayParty { listener: self.own_words(&work), word };
+        self.outages.waits(party, work, has_failed, now, seed);
+    }
+
+    /// The listener, unless it is an agent: only agents share their words.
+    fn own_words(&self, work: &ReadyTurn) -> Option<Name> {
+        let config = self.state.due_call(&work.id).map(|call| call.config);
+        let page = config.and_then(|config| self.state.book.page(config));
+        let section = page.and_then(|page| page.sections.get(&work.listener));
+        let is_agent = section.is_some_and(|section| section.path.starts_with("agents."));
+        (!is_agent).then(|| work.listener.clone())
+    }
+
+    /// A turn whose listener would not reach the one who is away for all: it waits, and its slot is free.
+    pub(super) fn is_diverted(&mut self, work: &ReadyTurn) -> bool {
+        if self.outages.is_empty() {
+            return false;
+        }
+        let Some(word) = self.outages.away(work).map(|party| party.word.clone()) else { return false };
+        if self.state.due_call(&work.id).is_none_or(|call| self.outage_ms(call) == 0) {
+            return false;
+        }
+        self.dispatch_queue.unused(&work.listener);
+        let words = outage_words(&word, &work.listener);
+        let state = AttemptState::Waits { outage: word.clone(), after: None, words };
+        self.happened(EventKind::Attempting { id: work.id.clone(), state });
+        self.keep(work.clone(), word, false);
+        true
+    }
+
+    /// The listener of a turn is not part of the running organism. Returns false if its call may not wait for it.
+    pub(super) fn waits_for_listener(&mut self, work: &ReadyTurn) -> bool {
+        if self.state.due_call(&work.id).is_none_or(|call| self.outage_ms(call) == 0) {
+            return false;
+        }
+        let outage = limits::LISTENER_AWAY.to_owned();
+        let words = outage_words(&outage, &work.listener);
+        let state = AttemptState::Waits { outage, after: None, words };
+        self.happened(EventKind::Attempting { id: work.id.clone(), state });
+        true
+    }
+
+    fn outage_ms(&self, call: &Call) -> u64 {
+        self.state.book.page(call.config).map_or(0, |page| page.outage_ms)
+    }
+
+    /// Lets a waiting turn go out once that is on disk.
+    fn goes_on(&mut self, work: ReadyTurn) {
+        let waits = self.state.due_call(&work.id).and_then(|call| call.waits.clone());
+        let Some(OutageWait { outage, .. }) = waits else { return };
+        self.happened(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });
+        self.follows(Effect::Ready(work));
+    }
+
+    /// A listener has replied: if that shows that no one is away, all who wait go on.
+    pub(super) fn heard_of(&mut self, judged: &JudgedDocument) {
+        if self.outages.is_empty() || !judged.said.shows_presence() {
+            return;
+        }
+        let id = &judged.lease.id;
+        let call = (id.thread.clone(), id.call.clone());
+        for work in self.outages.reached(&judged.lease.listener, &call) {
+            self.goes_on(work);
+        }
+    }
+
+    /// Lets calls that wait be tried again, and ends the wait of those that have waited for too long.
+    pub(super) fn try_waiting(&mut self) {
+        if self.stopping || self.broken.is_some() {
+            return;
+        }
+        let now = self.ticks();
+        while !self.outages.is_empty() {
+            let (state, seed) = (&self.state, self.ports.seeds.draw());
+            let mut outages = std::mem::take(&mut self.outages);
+            let waits = |work: &ReadyTurn| state.due_call(&work.id).is_some_and(|call| call.waits.is_some());
+            // Work of a paused thread was laid aside, so another call is tried.
+            let is_due = |work: &ReadyTurn| {
+                let call = state.due_call(&work.id).filter(|call| call.waits.is_none());
+                call.is_some() && !self.is_paused(&work.id.thread)
+            };
+            let work = outages.trial(now, seed, waits, is_due);
+            self.outages = outages;
+            let Some(work) = work else { break };
+            self.goes_on(work);
+        }
+        while let Some((_, (thread, call))) = self.outage_ends.due(now) {
+            self.waited(thread, call);
+        }
+    }
+
+    fn waited(&mut self, thread: ThreadId, path: CallPath) {
+        let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { return };
+        let Some(wait) = &call.waits else { return };
+        let words = outage_words(&wait.outage, &call.listener);
+        let id = AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path };
+        self.happened(EventKind::Waited { id, words });
+    }
+
+    /// Notes when a wait that was just recorded ends at the latest.
+    pub(super) fn ends_wait(&mut self, thread: &ThreadId, path: &CallPath) {
+        let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
+        let Some(since) = call.away_since.filter(|_| call.waits.is_some()) else { return };
+        let most_ms = self.outage_ms(call);
+        if most_ms > 0 {
+            let left_ms = most_ms.saturating_sub(self.now().since(since));
+            self.outage_ends.put(self.ticks().plus(left_ms), (thread.clone(), path.clone()));
+        }
+    }
+
+    /// Notes the same of all waits that recovery found.
+    pub(super) fn take_up_waits(&mut self) {
+        let waiting: Vec<_> = self
+            .state
+            .threads
+            .values()
+            .flat_map(|t| t.calls.iter().map(move |(path, call)| (&t.id, path, call)))
+            .filter(|(.., call)| call.waits.is_some())
+            .map(|(thread, path, _)| (thread.clone(), path.clone()))
+            .collect();
+        waiting.iter().for_each(|(thread, path)| self.ends_wait(thread, path));
+    }
+}

@@ -1,0 +1,56 @@
+//! Someone is away whom an answer waits for: after two seconds the sender is told.
+
+use std::time::Duration;
+
+use systole_core::rules::core_payload::{self, AttemptState};
+use systole_core::rules::outage_words;
+use systole_core::types::ids::Name;
+use tokio::time::Instant;
+
+use crate::console::api_types::ApiRecord;
+
+/// How long a call waits before its sender is told.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Calls below an answer that wait for someone who is away.
+#[derive(Default)]
+pub(super) struct AwaitedParty {
+    waits: Option<Wait>,
+    /// The outage that the sender was told of.
+    told: Option<String>,
+}
+
+struct Wait {
+    since: Instant,
+    record: ApiRecord,
+    outage: String,
+    words: String,
+}
+
+impl AwaitedParty {
+    /// Takes the next record of the answer's tree.
+    pub(super) fn note(&mut self, record: &ApiRecord) {
+        if record.kind != "attempt" {
+            return;
+        }
+        self.waits = match core_payload::read_attempt_state(record.body.as_bytes()) {
+            Some(AttemptState::Waits { outage, words, .. }) => {
+                let listener = record.to.as_deref().and_then(|to| Name::parse(to).ok());
+                let who = listener.map_or_else(|| outage.clone(), |to| outage_words(&outage, &to));
+                let words = if words.is_empty() || words == who { who } else { format!("{who}: {words}") };
+                Some(Wait { since: Instant::now(), record: record.clone(), outage, words })
+            }
+            _ => None,
+        };
+    }
+
+    /// The words for the sender and the record, if the wait is long enough and news.
+    pub(super) fn news(&mut self) -> Option<(String, ApiRecord)> {
+        let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= QUIET)?;
+        if self.told.as_ref() == Some(&wait.outage) {
+            return None;
+        }
+        self.told = Some(wait.outage.clone());
+        Some((wait.words.clone(), wait.record.clone()))
+    }
+}
