@@ -34,6 +34,7 @@ pub mod log_reads;
 pub mod mismatch;
 pub mod narrate;
 pub mod orphans;
+pub mod outages;
 pub mod pauses;
 pub mod persons;
 pub mod picture;

@@ -114,7 +114,7 @@ async fn a_program_that_is_not_there_is_down_at_once() {
         let mut stage = cast(Reach::Process(program(&[run], "/".into()))).start();
         stage.expect(&format!("left: {tried}"), why).await;
         stage.hand("d1");
-        stage.expect(&format!("gone d1 listener.down: {tried}"), "").await;
+        stage.expect(&format!("away d1: {tried}"), "").await;
     }
 }
 

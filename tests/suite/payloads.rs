@@ -44,7 +44,7 @@ fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(text: &str) -> Result<Composition, FileMistakes> {
-    config::read_source(&source_of("systole configuration v4", text, &[]), Path::new("/"))
+    config::read_source(&source_of("systole configuration v5", text, &[]), Path::new("/"))
 }
 
 fn name(text: &str) -> Name {
@@ -151,6 +151,28 @@ listeners:
     assert_eq!(composition.listener(&name("silent")).unwrap().note, None);
 }
 
+/// A call that began under a program from before calls waited ends as it would have ended there.
+#[test]
+fn b21_a_stored_configuration_from_before_waits_for_no_one() {
+    let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
+    let composition = golden();
+    let stored: Vec<(&str, &[u8])> =
+        composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    let waits_ms = |format: &str, more: &str| {
+        let source = source_of(format, &format!("{text}{more}"), &stored);
+        config::read_source(&source, Path::new(GOLDEN)).unwrap().outage_ms
+    };
+    let week = "\nlimits: {outage: 7d}\n";
+    assert_eq!(waits_ms("systole configuration v4", ""), 0);
+    assert_eq!(waits_ms("systole configuration v4", week), 7 * 86_400_000);
+    assert_eq!(waits_ms("systole configuration v5", ""), 3 * 86_400_000);
+    assert_eq!(waits_ms("systole configuration v5", "\nlimits: {outage: 0s}\n"), 0);
+    for (bad, words) in [("366d", "366d is more than 365d"), ("-1s", "`-1s`"), ("soon", "`soon`")] {
+        let told = read(&format!("{text}\nlimits: {{outage: {bad}}}\n")).unwrap_err().to_string();
+        assert!(told.contains(words) && told.contains("limits.outage"), "{told}");
+    }
+}
+
 /// A log is opened with the configurations of its time, by any binary.
 #[test]
 fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
@@ -158,7 +180,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let stored: Vec<(&str, &[u8])> =
         composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
-    let written = source_of("systole configuration v4", &text, &stored);
+    let written = source_of("systole configuration v5", &text, &stored);
     assert_eq!(written, &*composition.source, "the source is what the reference says");
     let again = config::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
     assert_eq!(
@@ -172,7 +194,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let (payloads, talk) = (older(stored[0].1), older(stored[2].1));
     assert_ne!(payloads, stored[0].1);
     let other = [(stored[0].0, payloads.as_slice()), stored[1], (stored[2].0, talk.as_slice())];
-    let other = source_of("systole configuration v4", &text, &other);
+    let other = source_of("systole configuration v5", &text, &other);
     let again = config::read_source(&other, Path::new("/")).unwrap();
     assert_eq!((&*again.schemas[2].text, &*again.schemas[4].text), (&payloads[..], &talk[..]));
     assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
@@ -225,7 +247,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
                 Ok(_) => assert!(!is_house, "{name} is taken"),
             }
             let xsd = xsd(&namespace);
-            let source = source_of("systole configuration v4", &text, &[("a.xsd", xsd.as_bytes())]);
+            let source = source_of("systole configuration v5", &text, &[("a.xsd", xsd.as_bytes())]);
             let stored = config::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
             assert_eq!(stored.listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
         }

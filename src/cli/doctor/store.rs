@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::evidence::{self, log_finding};
 use super::{Finding, folds};
-use crate::audit::chains;
+use crate::audit::{chains, outages};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::{absent, alarms_of};
 use crate::config::{FileMistakes, OrganismFile};
@@ -91,7 +91,15 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     found.push(holder(log, start));
     found.extend(run_file(log));
     found.extend(alarms(log));
+    found.extend(outages(log));
     found
+}
+
+/// Who is away that open calls wait for. A fault of the log was reported when it was verified.
+fn outages(log: &Path) -> Vec<Finding> {
+    let read = sqlite::open_reading(log).and_then(|reader| outages::lines(&reader, WallClock.now()));
+    let lines = read.unwrap_or_default().into_iter();
+    lines.map(|line| Finding::note("waits", line, "systole why THREAD, which says what ends it")).collect()
 }
 
 /// How the log was left: whether its end is present, and whether it was closed.

@@ -10,6 +10,7 @@ mod holding;
 mod journal;
 mod keeping;
 mod memory;
+mod outages;
 mod parking;
 mod reading;
 mod receipts;
@@ -20,7 +21,7 @@ mod viewing;
 mod wall;
 mod writer;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -67,11 +67,14 @@ pub(super) async fn show(book: &mut ExampleBook) {
     unavailable(book).await;
 }
 
+/// Calls do not wait for who is away.
+const NO_WAIT: &str = "limits: {outage: 0s}\n";
+
 async fn down(book: &mut ExampleBook) {
     let folder = cast(&[("gone", ONCE, ECHO)]);
     let path = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&path).unwrap().replace("[python3, gone.py]", "[./gone]");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text + NO_WAIT).unwrap();
     let house = PlanHouse::in_folder(folder).await;
     house.ask("down", "gone", "x").await;
     book.take(&house.records(), Code::ListenerDown, "a listener whose program is not there");
@@ -85,7 +88,10 @@ async fn unavailable(book: &mut ExampleBook) {
         ("mute", "timeout: 1h", HANG),
         ("echo", "", ECHO),
     ];
-    let house = PlanHouse::in_folder(cast(&parts)).await;
+    let folder = cast(&parts);
+    let path = folder.path().join("organism.yaml");
+    std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + NO_WAIT).unwrap();
+    let house = PlanHouse::in_folder(folder).await;
     let receipt =
         house.send("k", &say("boss", "[[say('mute', 'x')], everything]"), None, None).await.unwrap();
     let called = |record: &systole_core::types::record::Record| {

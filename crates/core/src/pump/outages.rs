@@ -2,7 +2,7 @@
 //! except for what its caller passes in. Every moment here is a tick.
 //!
 //! A call first waits alone, because one request that is refused does not show that all are. When calls of two roots
-//! have failed with no success between, nobody is there: then every call for such a listener waits. One waiting call in
+//! have failed with no success between, it is away for all: then every call for such a listener waits. One waiting call in
 //! turn is tried again, and when one succeeds all go on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -71,7 +71,7 @@ pub(super) fn replied(
         JudgedContent::Failure { code, retry, words } => failure(d, &turn, retry, format!("{code}: {words}")),
         JudgedContent::Away { outage, code, retry, words } => {
             let failing = PumpFailure { code: Code::ListenerFailed, words: format!("{code}: {words}") };
-            if !failing::waits(d, &lease.id, &outage, &failing) {
+            if limits::is_own_outage(&outage) || !failing::waits(d, &lease.id, &outage, &failing) {
                 failure(d, &turn, retry, failing.words);
             }
         }

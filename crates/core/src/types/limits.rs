@@ -79,6 +79,11 @@ pub const TRIAL_LEAST_MS: u64 = 5_000;
 pub const TRIAL_MOST_MS: u64 = 300_000;
 /// How often one call is tried again before another one is.
 pub const TRIALS_IN_A_ROW: u32 = 3;
+/// Whether only the pump says that this is away.
+pub fn is_own_outage(outage: &str) -> bool {
+    matches!(outage, WORKER_AWAY | BROKER_AWAY | PROGRAM_AWAY | LISTENER_AWAY)
+}
+
 /// Whether a call that waits for that has its delivery with the broker, or on the way there.
 pub fn is_with_broker(outage: &str) -> bool {
     matches!(outage, WORKER_AWAY | BROKER_AWAY)

@@ -1,0 +1,175 @@
+//! Calls that wait for someone who is away: who waits, who is tried again and when, and what ends the wait.
+
+use systole_core::types::limits;
+
+use super::*;
+use crate::pump::final_;
+
+/// The same organism, in which calls wait. Its agent takes many calls at once.
+fn patient() -> Rig {
+    let mut composition = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+    composition.listeners.get_mut("agent").unwrap().in_flight = 10_000;
+    Rig::with(composition)
+}
+
+/// The root that a key opens.
+fn root_of(key: &str) -> ThreadId {
+    ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12)
+}
+
+fn asks(rig: &mut Rig, key: &str) {
+    rig.asks(1, key, "agent", None);
+    rig.settle();
+}
+
+/// Whether a call has been handed over in that attempt, and is not over.
+fn is_out(rig: &Rig, key: &str, attempt: u32) -> bool {
+    rig.leases.find(&format!("{} 1 t1 a{attempt}", root_of(key))).is_some()
+}
+
+fn finds_away(rig: &mut Rig, key: &str, attempt: u32) {
+    let (outage, code) = ("index".to_owned(), "busy".to_owned());
+    let said = JudgedContent::Away { outage, code, retry: false, words: "later".to_owned() };
+    rig.says_in(&root_of(key), &format!("1 t1 a{attempt}"), said);
+    rig.settle();
+}
+
+fn answers(rig: &mut Rig, key: &str, attempt: u32) {
+    rig.says_in(&root_of(key), &format!("1 t1 a{attempt}"), JudgedContent::Items(vec![final_()]));
+    rig.settle();
+}
+
+fn passes(rig: &mut Rig, ms: u64) {
+    rig.passes(ms);
+    rig.settle();
+}
+
+/// The time until the engine wants to be called.
+fn quiet_ms(rig: &Rig) -> u64 {
+    rig.engine.next_moment().map_or(u64::MAX, |moment| moment.since(rig.outside.ticks()))
+}
+
+#[test]
+fn b21_a_request_that_is_refused_delays_no_other() {
+    let mut rig = patient();
+    asks(&mut rig, "large");
+    finds_away(&mut rig, "large", 1);
+    let mut attempt = 1;
+    for number in 0..50 {
+        let key = format!("k{number}");
+        asks(&mut rig, &key);
+        assert!(is_out(&rig, &key, 1), "{key} goes out at once");
+        answers(&mut rig, &key, 1);
+        passes(&mut rig, 4_000);
+        if is_out(&rig, "large", attempt + 1) {
+            attempt += 1;
+            finds_away(&mut rig, "large", attempt);
+        }
+    }
+    // 200 s: after about 5, 15, 35, 75 and 155.
+    assert!((5..=7).contains(&attempt), "{attempt}");
+    assert_eq!(rig.lines().iter().filter(|line| line.contains("dead-letter")).count(), 0);
+}
+
+#[test]
+fn b21_one_call_is_tried_and_after_three_failures_another_and_one_answer_is_enough_for_all() {
+    let mut rig = patient();
+    for key in ["a", "b"] {
+        asks(&mut rig, key);
+    }
+    finds_away(&mut rig, "a", 1);
+    finds_away(&mut rig, "b", 1);
+    asks(&mut rig, "c");
+    assert!(!is_out(&rig, "c", 1), "no one asks while it is away for all");
+    let mut tried = Vec::new();
+    let mut attempts = BTreeMap::from([("a", 1), ("b", 1), ("c", 0)]);
+    for trial in 0..7 {
+        let quiet = quiet_ms(&rig);
+        let whole = (5_000 << trial).min(300_000);
+        assert!((whole / 4 * 3..=whole / 4 * 5).contains(&quiet), "trial {trial}: {quiet} ms");
+        passes(&mut rig, quiet);
+        let out: Vec<&str> = attempts
+            .iter()
+            .filter(|(key, last)| is_out(&rig, key, **last + 1))
+            .map(|(key, _)| *key)
+            .collect();
+        assert_eq!(out.len(), 1, "{out:?}");
+        *attempts.get_mut(out[0]).unwrap() += 1;
+        tried.push(out[0]);
+        if trial < 6 {
+            finds_away(&mut rig, out[0], attempts[out[0]]);
+        }
+    }
+    assert_eq!(tried, ["a", "a", "a", "b", "b", "b", "c"]);
+    answers(&mut rig, "c", 1);
+    assert!(is_out(&rig, "a", 5) && is_out(&rig, "b", 5), "all go on");
+    assert_eq!(rig.engine.out_count(), 2);
+}
+
+#[test]
+fn b21_five_thousand_waiting_calls_need_no_work() {
+    let mut rig = patient();
+    for key in ["a", "b"] {
+        asks(&mut rig, key);
+    }
+    finds_away(&mut rig, "a", 1);
+    finds_away(&mut rig, "b", 1);
+    for number in 0..5_000 {
+        rig.asks(1, &format!("k{number}"), "agent", None);
+    }
+    rig.settle();
+    assert_eq!(rig.engine.out_count(), 0);
+    let waits = rig.lines().iter().filter(|line| line.contains("waits")).count();
+    assert_eq!(waits, 5_002, "each is on record");
+    let first = ["a", "b"].map(|key| (key.to_owned(), 1));
+    let mut tried: BTreeMap<String, u32> =
+        first.into_iter().chain((0..5_000).map(|number| (format!("k{number}"), 0))).collect();
+    let mut called = 0;
+    let mut passed = 0;
+    while passed < 3_600_000 {
+        let quiet = quiet_ms(&rig);
+        (passed, called) = (passed + quiet, called + 1);
+        passes(&mut rig, quiet);
+        if rig.engine.out_count() == 0 {
+            continue;
+        }
+        let (key, last) = tried.iter_mut().find(|(key, last)| is_out(&rig, key, **last + 1)).unwrap();
+        *last += 1;
+        finds_away(&mut rig, key, *last);
+        assert_eq!(rig.engine.out_count(), 0);
+    }
+    assert!(called < 40, "{called} calls of the pump in an hour");
+}
+
+#[test]
+fn b21_a_call_fails_when_it_has_waited_for_as_long_as_it_may() {
+    let mut rig = patient();
+    asks(&mut rig, "k");
+    finds_away(&mut rig, "k", 1);
+    let mut attempt = 1;
+    for _ in 0..2_000 {
+        let quiet = quiet_ms(&rig).min(limits::OUTAGE_MS);
+        passes(&mut rig, quiet);
+        if is_out(&rig, "k", attempt + 1) {
+            attempt += 1;
+            finds_away(&mut rig, "k", attempt);
+        }
+    }
+    let last = rig.records().pop().unwrap();
+    let words = "agent: index is away for 3 d, as long as `limits.outage` allows";
+    assert!(String::from_utf8_lossy(&last.body).contains(words), "{}", String::from_utf8_lossy(&last.body));
+    assert!(rig.engine.next_moment().is_none(), "nothing waits any more");
+}
+
+#[test]
+fn b21_no_listener_uses_the_words_of_the_pump() {
+    let mut rig = patient();
+    asks(&mut rig, "k");
+    let (outage, code) = ("worker".to_owned(), "busy".to_owned());
+    let said = JudgedContent::Away { outage, code, retry: false, words: "later".to_owned() };
+    rig.says("1 t1 a1", said);
+    rig.settle();
+    let lines = rig.lines();
+    assert!(lines.iter().all(|line| !line.contains("waits")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("listener.failed")), "{lines:?}");
+}
