@@ -133,7 +133,13 @@ fn b21_who_asks_is_told_that_a_model_is_away() {
     assert!(began.elapsed() >= Duration::from_secs(2));
     assert!(asked.stderr.contains("waits: model main is away: model.unavailable: "), "{asked:?}");
     assert!(asked.stderr.contains("systole run goes on with it"), "{asked:?}");
+    let json = house.systole(&["ask", "--json", "Where are you?"]);
+    let told = &json.json_lines()[0];
+    assert_eq!((json.code, told["outcome"].as_str()), (Some(5), Some("outage")), "{json:?}");
+    assert_eq!(told["record"]["code"], "waits", "{json:?}");
     let running = house.run();
+    let doctor = house.systole(&["doctor"]).stdout;
+    assert!(doctor.contains("model main is away: 2 calls wait, longest "), "{doctor}");
     let still = house.systole(&["send", "ask", "And now?", "--to", "helper", "--timeout", "6s"]);
     assert!(still.stderr.contains("waits: model main is away"), "{still:?}");
     running.interrupt();
