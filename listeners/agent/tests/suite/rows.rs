@@ -186,8 +186,14 @@ async fn row_40_a_fault_of_a_provider_is_a_visible_failure_with_its_words_and_no
     ] {
         let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault(kind, status, ""))]);
         let said = stage.ask().await;
-        let ReplyContent::Failure { code: told, retry, words } = &said else { panic!("{said:?}") };
+        let (told, retry, words, away) = match &said {
+            ReplyContent::Failure { code, retry, words } => (code, retry, words, None),
+            ReplyContent::Away { outage, code, retry, words } => (code, retry, words, Some(outage.as_str())),
+            _ => panic!("{said:?}"),
+        };
         assert_eq!((told.as_str(), *retry), (code, false));
+        let is_away = matches!(kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable);
+        assert_eq!(away.is_some_and(|word| word.starts_with("model.")), is_away, "{said:?}");
         assert!(words.contains("the provider said so") && !words.contains(KEY), "{words}");
         assert_eq!(stage.outcome().stop, code, "it is on record");
     }

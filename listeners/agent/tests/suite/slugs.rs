@@ -211,6 +211,7 @@ fn recorded(stage: &AgentStage, said: &ReplyContent) -> String {
             let most = names.len().min(4);
             format!("{} items: {}", names.len(), names[..most].join(" "))
         }
+        ReplyContent::Away { outage, code, .. } => format!("{outage} is away: {code}"),
         ReplyContent::Failure { code, words, .. } => format!("failure {code}: {words}"),
     }];
     let heard = stage.heard.lock().unwrap();

@@ -319,6 +319,8 @@ fn word() -> impl Strategy<Value = ListenerDocument> {
             retry,
             words
         }),
+        (named(), named(), any::<bool>(), words())
+            .prop_map(|(outage, code, retry, words)| { ReplyContent::Away { outage, code, retry, words } }),
         (named(), words()).prop_map(|(code, words)| ReplyContent::Again { code, words }),
     ];
     prop_oneof![
