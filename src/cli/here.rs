@@ -20,7 +20,8 @@ use crate::edges::failpoint::{self, Failpoint};
 use crate::edges::witnesses::WitnessClient;
 use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::runtime::proving::{ProofPlan, SigningFault};
-use crate::runtime::pump_loop::LoopEnd;
+use crate::runtime::pump_loop::{LoopEnd, StopWait};
+use crate::runtime::runfile::PostedRunFile;
 use crate::runtime::running::Organism;
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::codes::Code;
@@ -264,6 +265,11 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         screen.say(format!("  try: {fix}"));
     }
     exit
+}
+
+/// What a stop waits for: what `systole stop --drain` asked for, or programs and agents for the usual time.
+pub(super) fn stop_wait(posted: &PostedRunFile) -> StopWait {
+    posted.drain().map_or(StopWait::Here(GRACE), StopWait::Everywhere)
 }
 
 /// Reports how an organism ended; `None` if it ended as it should.

@@ -102,7 +102,7 @@ impl Place {
         if !self.settings.is_empty() {
             return None;
         }
-        let alone = || config::log_alone(self.file()).filter(|log| RunFile::of(log).is_some());
+        let alone = || config::log_alone(self.file()).filter(|log| RunFile::of_holder(log).is_some());
         RunFile::log_beside(self.file()).or_else(alone)
     }
 

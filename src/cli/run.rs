@@ -34,10 +34,12 @@ use crate::edges::tasks::RunningTask;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::plan::StartFault;
+use crate::runtime::pump_loop::StopWait;
 use crate::runtime::runfile::{Credential, PostedRunFile, RunFile};
 use crate::runtime::running::{LifeSign, Organism};
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::{LogFault, LostRange, Position};
+use systole_core::types::time::spoken;
 
 /// The pause before a broker that is away is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -219,7 +221,7 @@ pub(super) fn run_file(
 ) -> RunFile {
     let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
     let organism = organism.front().composition().organism.to_string();
-    RunFile { pid: std::process::id(), address, token, mcp, organism, file }
+    RunFile { pid: std::process::id(), address, token, mcp, organism, file, drain_ms: None }
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
@@ -364,11 +366,19 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
         }
     };
     let by = running.organism.lead().and_then(|lead| lead.lost());
-    match &by {
-        Some(words) => screen.say(format!("{words}: open deliveries here are dropped")),
-        None => screen.say("stopping: waits 5 s for replies; a second signal stops at once"),
+    let wait = here::stop_wait(&running.posted);
+    match (&by, wait) {
+        (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
+        (None, StopWait::Here(_)) => {
+            screen.say("stopping: waits 5 s for replies; a second signal stops at once");
+        }
+        (None, StopWait::Everywhere(time)) => {
+            let time = spoken(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+            let words = "for replies, also of workers over NATS; a second signal stops at once";
+            screen.say(format!("stopping: waits up to {time} {words}"));
+        }
     }
-    let mut stopping = pin!(stop(screen, running));
+    let mut stopping = pin!(stop(screen, running, wait));
     let mut shows = true;
     loop {
         tokio::select! {
@@ -398,17 +408,18 @@ enum Stopped {
 }
 
 /// Stops in the order of the flow.
-async fn stop(screen: Screen, running: Running) -> Stopped {
+async fn stop(screen: Screen, running: Running, wait: StopWait) -> Stopped {
     let Running { organism, door, wire, posted } = running;
-    drop(posted);
+    // While it drains, a second `systole stop` finds it.
+    let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
     if let Some(wire) = wire {
         wire.close().await;
     }
     let inside: RunningTask = door.close().await;
     let lead = organism.lead();
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
-    let grace = if is_ousted() { Duration::ZERO } else { here::GRACE };
-    let ended = organism.stop(grace).await;
+    let wait = if is_ousted() { StopWait::Here(Duration::ZERO) } else { wait };
+    let ended = organism.stop(wait).await;
     // Followers of the log get its end; a slow follower is not waited for.
     let _left = tokio::time::timeout(Duration::from_millis(500), inside.over()).await;
     if is_ousted() {

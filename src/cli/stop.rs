@@ -1,6 +1,7 @@
 //! `systole stop`: ends the organism of a folder, and waits until it has ended. It sends a signal only to a process
 //! that holds the log's lock.
 
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -17,32 +18,49 @@ use super::hindered;
 use super::looking::alarms_of;
 use super::place::Place;
 use super::screen::Screen;
+use super::send::duration;
 use crate::console::api_types::ApiAlarm;
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use crate::runtime::standing_by::StandbyStatus;
-use systole_core::types::ports::Clock as _;
+use systole_core::rules::core_payload;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{Clock as _, LogReader as _, Position};
 
-/// Seconds that an organism may take to stop. It waits five for replies, and then writes its log.
-const PATIENCE: u32 = 30;
+/// Seconds that an organism may take to stop. It waits five for replies, and then writes its log. With `--drain` it
+/// waits for longer before that.
+const PATIENCE: u64 = 30;
 /// The same with `--now`, before it is killed.
-const IMPATIENCE: u32 = 5;
+const IMPATIENCE: u64 = 5;
+/// The bounds of `--drain`.
+const DRAINS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
 
 /// Stops the organism of this folder.
 ///
 /// Lets replies land for five seconds, as Ctrl-C in its terminal does, and returns when the organism has ended. Nothing
-/// that was acknowledged is lost, and open work goes on at the next start.
+/// that was acknowledged is lost, and open work goes on at the next start. Workers over NATS go on working; `--drain`
+/// waits for them too.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole stop
+  systole stop --drain 60s
   systole stop --now")]
 pub(super) struct Stop {
     #[command(flatten)]
     place: Place,
     /// Do not wait for replies; kill it if it does not end
-    #[arg(long)]
+    #[arg(long, conflicts_with = "drain")]
     now: bool,
+    /// Wait so long at most for what is out, also over NATS
+    #[arg(long, value_name = "TIME", value_parser = drain_time)]
+    drain: Option<Duration>,
+}
+
+/// Reads how long to wait for what is out.
+fn drain_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text).map_err(|words| format!("{words}, as in 60s"))?;
+    if DRAINS.contains(&time) { Ok(time) } else { Err("from 1s to 1h, as in 60s".to_owned()) }
 }
 
 /// The result for a process that was asked to end.
@@ -63,24 +81,32 @@ impl Stop {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
         let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
-        let name = named(screen, &log, pid)?;
+        let run = RunFile::of_holder(&log).filter(|run| run.pid == pid);
+        let name = named(screen, &log, pid, run.as_ref())?;
+        let drains = self.drain.filter(|_| run.is_some());
         // Afterwards there is none left to ask.
         let alarms = alarms_of(&log).unwrap_or_default();
         let alarms: Vec<ApiAlarm> = alarms.into_iter().filter(ApiAlarm::lasts).collect();
         let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => handle,
-            Err(Errno::SRCH) => return Ok(stopped(screen, &log, (&name, pid), &alarms)),
+            Err(Errno::SRCH) => return Ok(stopped(screen, &log, (&name, pid), &alarms, drains)),
             Err(error) => return Err(unsent(screen, pid, error)),
         };
         // The pid may have been reused since it was read; the handle cannot.
         if holder(screen, &log)? != Some(pid) {
-            return Ok(stopped(screen, &log, (&name, pid), &alarms));
+            return Ok(stopped(screen, &log, (&name, pid), &alarms, drains));
+        }
+        if let Some(run) = run.filter(|run| drains.is_some() || run.drain_ms.is_some()) {
+            let path = RunFile::path(&log);
+            run.set_drain(&log, drains)
+                .map_err(|error| hindered::unwritten(screen, &path, "how long it may wait", &error))?;
         }
         let ending = Ending { screen, name: &name, pid, handle };
-        let told = if self.now { ending.at_once() } else { ending.gently() };
+        let drain_seconds = drains.map_or(0, |time| time.as_secs());
+        let told = if self.now { ending.at_once() } else { ending.gently(drain_seconds + PATIENCE) };
         match told? {
-            Told::Ended => Ok(stopped(screen, &log, (&name, pid), &alarms)),
+            Told::Ended => Ok(stopped(screen, &log, (&name, pid), &alarms, drains)),
             Told::GoesOn => {
                 let exit = screen
                     .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
@@ -97,9 +123,9 @@ fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
-fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, CommandExit> {
-    if let Some(run) = RunFile::of(log).filter(|run| run.pid == pid) {
-        return Ok(run.organism);
+fn named(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Result<String, CommandExit> {
+    if let Some(run) = run {
+        return Ok(run.organism.clone());
     }
     if StandbyStatus::of(log, pid).is_some() {
         return Ok("the pump that stands by".to_owned());
@@ -121,16 +147,30 @@ fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
     CommandExit::Done
 }
 
-/// Reports the end, and what was wrong with its log until then.
-fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAlarm]) -> CommandExit {
+/// Reports the end, what was wrong with its log until then, and what is still out if it waited for that.
+fn stopped(
+    screen: Screen,
+    log: &Path,
+    (name, pid): (&str, u32),
+    alarms: &[ApiAlarm],
+    drains: Option<Duration>,
+) -> CommandExit {
     let is_unclosed = sqlite::condition(log).is_ok_and(|condition| condition.unclosed.is_some());
+    let left = drains.map(|_| left_out(log));
     if screen.json {
-        screen.value(
-            &json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": is_unclosed}),
-        );
+        let mut value =
+            json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": is_unclosed});
+        if let Some(left) = left {
+            let (is_drained, out) = left.unzip();
+            (value["drained"], value["out"]) = (is_drained.unwrap_or(false).into(), out.into());
+        }
+        screen.value(&value);
         return CommandExit::Done;
     }
     screen.say(format!("{name} has stopped"));
+    if let Some(left) = left {
+        left_words(left).into_iter().for_each(|words| screen.say(words));
+    }
     let now = WallClock.now();
     for alarm in alarms {
         screen.say(format!("note: until it stopped, {}", alarm.sentence(now)));
@@ -147,6 +187,32 @@ fn stopped(screen: Screen, log: &Path, (name, pid): (&str, u32), alarms: &[ApiAl
         screen.say(format!("note: {} was not closed cleanly; the next start checks it", log.display()));
     }
     CommandExit::Done
+}
+
+/// Whether nothing was out on this machine when the organism ended, and how many deliveries the broker or workers may
+/// have. `None` if the log does not end with a stop.
+fn left_out(log: &Path) -> Option<(bool, u64)> {
+    let reader = sqlite::open_reading(log).ok()?;
+    let before = Position(reader.last().ok()?.0.checked_sub(1)?);
+    let (_, record) = reader.after(before, 1).ok()?.pop()?;
+    let said = core_payload::read_shutdown(&record.body).filter(|_| record.header.from == Name::core());
+    said.map(|(mode, out)| (mode == core_payload::DRAINED, out))
+}
+
+fn left_words(left: Option<(bool, u64)>) -> Vec<String> {
+    let Some((is_drained, out)) = left else {
+        let words = "note: it is not known what is still out: the stop was cut short, or it runs again";
+        return vec![words.to_owned()];
+    };
+    let with_workers = match out {
+        0 => is_drained.then(|| "nothing is out".to_owned()),
+        1 => Some("1 delivery is still with the broker or a worker; it goes on at the next start".to_owned()),
+        _ => Some(format!(
+            "{out} deliveries are still with the broker or workers; they go on at the next start"
+        )),
+    };
+    let words = "note: work on this machine was cut short; it is tried again at the next start";
+    with_workers.into_iter().chain((!is_drained).then(|| words.to_owned())).collect()
 }
 
 fn unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
@@ -167,12 +233,12 @@ struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Lets it end normally. A process that was stopped has to run for that.
-    fn gently(&self) -> Result<Told, CommandExit> {
+    /// Lets it end normally, within that many seconds. A process that was stopped has to run for that.
+    fn gently(&self, seconds: u64) -> Result<Told, CommandExit> {
         if self.send(Signal::TERM)? == Told::Ended || self.send(Signal::CONT)? == Told::Ended {
             return Ok(Told::Ended);
         }
-        Ok(self.wait(PATIENCE))
+        Ok(self.wait(seconds))
     }
 
     /// A second signal makes it end at once. A process that ignores signals is killed.
@@ -195,7 +261,7 @@ impl Ending<'_> {
     }
 
     /// Waits that many seconds for its end, and shows that it waits.
-    fn wait(&self, seconds: u32) -> Told {
+    fn wait(&self, seconds: u64) -> Told {
         for second in 1..=seconds {
             if self.is_over(Duration::from_secs(1)) {
                 self.screen.progress("");

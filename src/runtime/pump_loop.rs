@@ -37,8 +37,8 @@ pub struct LoopChannels {
     pub lookups: SyncSender<Lookup>,
     /// Gives the log's followers what is on disk.
     pub tail: LogEnd,
-    /// Asks for the end, with the time in which replies may still come.
-    pub stop: oneshot::Receiver<Duration>,
+    /// Asks for the end, with what it waits for.
+    pub stop: oneshot::Receiver<StopWait>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -61,6 +61,21 @@ pub enum BatchHandover {
     Stored(Position),
     /// The writer is gone.
     Gone,
+}
+
+/// Whose replies a stop waits for, and at most how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopWait {
+    /// Programs and agents on this machine.
+    Here(Duration),
+    /// Also workers on other machines.
+    Everywhere(Duration),
+}
+
+impl From<Duration> for StopWait {
+    fn from(grace: Duration) -> StopWait {
+        StopWait::Here(grace)
+    }
 }
 
 /// Why the loop ended.
@@ -97,7 +112,7 @@ pub struct RestChannels {
 pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
     engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
-    let grace = loop {
+    let wait = loop {
         if let Some(ended) = settle(&mut engine, &mut lines, true) {
             return ended;
         }
@@ -105,7 +120,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
         report(&engine, &lines, rests.as_ref());
         tokio::select! {
             biased;
-            grace = &mut lines.stop => break grace.unwrap_or_default(),
+            wait = &mut lines.stop => break wait.unwrap_or(StopWait::Here(Duration::ZERO)),
             written = lines.written.recv() => match written {
                 Some(written) => {
                     engine.hear_writer(written);
@@ -119,7 +134,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
             },
             count = lines.inputs.recv_many(&mut came, AT_ONCE), if engine.has_room() => {
                 if count == 0 {
-                    break Duration::ZERO;
+                    break StopWait::Here(Duration::ZERO);
                 }
                 for (n, input) in came.drain(..).enumerate() {
                     engine.input(input);
@@ -141,7 +156,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
             }
         }
     };
-    drain(&mut engine, &mut lines, grace).await
+    drain(&mut engine, &mut lines, wait).await
 }
 
 /// Reports to a test what the pump waits for.
@@ -230,7 +245,11 @@ fn pause(engine: &Engine, clock: &dyn Clock) -> Duration {
 }
 
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
-async fn drain(engine: &mut Engine, lines: &mut LoopChannels, grace: Duration) -> LoopEnd {
+async fn drain(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) -> LoopEnd {
+    let (grace, last_write, is_everywhere) = match wait {
+        StopWait::Here(grace) => (grace, grace.max(LAST_WRITE), false),
+        StopWait::Everywhere(grace) => (grace, LAST_WRITE, true),
+    };
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };
@@ -239,10 +258,15 @@ async fn drain(engine: &mut Engine, lines: &mut LoopChannels, grace: Duration) -
     engine.input(PumpInput::Stop);
     // One deadline for all: a client that keeps talking must not delay the end.
     let mut over = pin!(tokio::time::sleep(grace));
-    while !engine.is_quiet() {
+    while !engine.is_quiet() || is_everywhere && engine.due_elsewhere() > 0 {
+        if is_everywhere {
+            // Such a stop may take longer than an attempt, which still ends at its time.
+            engine.tick();
+        }
         if let Some(ended) = settle(engine, lines, false) {
             return ended;
         }
+        let pause = pause(engine, &*lines.clock);
         tokio::select! {
             biased;
             () = &mut over => break,
@@ -254,12 +278,13 @@ async fn drain(engine: &mut Engine, lines: &mut LoopChannels, grace: Duration) -
                 Some(input) => engine.input(input),
                 None => break,
             },
+            () = tokio::time::sleep(pause), if is_everywhere => {}
         }
     }
     let out = engine.out_count();
     engine.input(PumpInput::Farewell);
     engine.checkpoint_soon();
-    let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
+    let mut too_long = pin!(tokio::time::sleep(last_write));
     while !engine.is_flushed() {
         if let Some(ended) = settle(engine, lines, false) {
             return ended;

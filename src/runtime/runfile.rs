@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,9 @@ pub struct RunFile {
     /// The organism's file.
     #[serde(default)]
     pub file: PathBuf,
+    /// Set by `systole stop --drain`: its next signal means a stop that waits up to so long for workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_ms: Option<u64>,
 }
 
 /// A run file of this process, removed when it is dropped.
@@ -91,6 +95,14 @@ pub struct RunFile {
 pub struct PostedRunFile {
     path: PathBuf,
     pid: u32,
+}
+
+impl PostedRunFile {
+    /// How long a stop of this process waits for workers, if `systole stop --drain` asked for that.
+    pub fn drain(&self) -> Option<Duration> {
+        let run = RunFile::read(&self.path).filter(|run| run.pid == self.pid)?;
+        run.drain_ms.map(Duration::from_millis)
+    }
 }
 
 impl Drop for PostedRunFile {
@@ -120,25 +132,41 @@ impl RunFile {
 
     /// Writes it next to the log and replaces an older one.
     pub fn post(&self, log: &Path) -> std::io::Result<PostedRunFile> {
+        Ok(PostedRunFile { path: self.write(log)?, pid: self.pid })
+    }
+
+    /// Lets the next signal to its process mean a stop that waits so long for workers, or an ordinary one.
+    pub fn set_drain(self, log: &Path, time: Option<Duration>) -> std::io::Result<()> {
+        let drain_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        RunFile { drain_ms, ..self }.write(log).map(drop)
+    }
+
+    fn write(&self, log: &Path) -> std::io::Result<PathBuf> {
         let path = RunFile::path(log);
         let fresh = path.with_extension("run.new");
-        // Only the organism that holds the log gets here. An existing file was left by a killed one.
+        // Only the organism that holds the log gets here, and who ends it. An existing file was left by a killed one.
         let _absent = std::fs::remove_file(&fresh);
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        let posted = file
+        let written = file
             .write_all(&serde_json::to_vec(self)?)
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&fresh, &path));
-        if let Err(error) = posted {
+        if let Err(error) = written {
             // The unfinished file is useless; the first error says why.
             let _left = std::fs::remove_file(&fresh);
             return Err(error);
         }
-        Ok(PostedRunFile { path, pid: self.pid })
+        Ok(path)
     }
 
-    /// The run file of the process that holds this log. `None` if no organism runs on it.
+    /// The run file of the process that holds this log. `None` if no organism runs on it, or if it has closed its door
+    /// and drains.
     pub fn of(log: &Path) -> Option<RunFile> {
+        RunFile::of_holder(log).filter(|run| run.drain_ms.is_none())
+    }
+
+    /// The same, also if it drains.
+    pub fn of_holder(log: &Path) -> Option<RunFile> {
         let read = RunFile::read(&RunFile::path(log))?;
         // Another process may have this process id by now.
         sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
@@ -155,7 +183,7 @@ impl RunFile {
         let mut logs: Vec<PathBuf> = logs.collect();
         logs.sort_unstable();
         logs.into_iter()
-            .find(|log| RunFile::of(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
+            .find(|log| RunFile::of_holder(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
     }
 
     fn read(path: &Path) -> Option<RunFile> {
@@ -186,7 +214,8 @@ mod tests {
     fn run_file(pid: u32) -> RunFile {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
         let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
-        RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token, mcp: None, organism, file }
+        let address = ([127, 0, 0, 1], 7474).into();
+        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None }
     }
 
     /// Locks a log as an organism does.

@@ -35,7 +35,9 @@ use crate::edges::nats::Broker;
 use crate::edges::system;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::plan::{RunPlan, StartFault};
-use crate::runtime::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels};
+use crate::runtime::pump_loop::{
+    self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
+};
 use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};
@@ -68,7 +70,7 @@ pub struct Organism {
     ways: Arc<Ways>,
     seats: mpsc::Sender<ReaderToken>,
     seated: mpsc::Receiver<ReaderToken>,
-    stop: oneshot::Sender<Duration>,
+    stop: oneshot::Sender<StopWait>,
     ended: oneshot::Receiver<LoopEnd>,
     /// The pump's result, after it was received.
     over: Option<LoopEnd>,
@@ -340,8 +342,8 @@ impl Organism {
         self.lead.clone()
     }
 
-    /// Stops: takes nothing new, waits `grace` for replies, flushes the log, ends all programs.
-    pub async fn stop(mut self, grace: Duration) -> LoopEnd {
+    /// Stops: takes nothing new, waits for replies, flushes the log, ends all programs.
+    pub async fn stop(mut self, wait: impl Into<StopWait>) -> LoopEnd {
         if let Some(own) = &self.own {
             own.settle().await;
         }
@@ -350,7 +352,7 @@ impl Organism {
             refusals.close().await;
         }
         // If the pump ended before, its result is already waiting.
-        let _heard_before = self.stop.send(grace);
+        let _heard_before = self.stop.send(wait.into());
         let ended = match self.over {
             Some(ended) => ended,
             None => word(&mut self.ended).await,

@@ -111,6 +111,7 @@ mod over_nats;
 mod over_nats_acknowledged;
 mod over_nats_bytes;
 mod over_nats_cut;
+mod over_nats_drain;
 mod over_nats_kit;
 mod over_nats_lost;
 mod over_nats_ousted;

@@ -12,7 +12,7 @@ const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
 const FAILS: &str = ", in_flight: 2, timeout: 60s, on_unknown: fail";
 
 /// Posts a message, which is accepted before this returns.
-fn posts(folder: &std::path::Path, words: &str) {
+pub(crate) fn posts(folder: &std::path::Path, words: &str) {
     let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
     assert_eq!(ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[], &body).status, 202);
 }

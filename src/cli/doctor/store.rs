@@ -198,7 +198,10 @@ fn run_file(log: &Path) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match RunFile::of(log) {
+    Some(match RunFile::of_holder(log) {
+        Some(run) if run.drain_ms.is_some() => {
+            Finding::fine("run file", format!("process {} stops, and waits for what is out", run.pid))
+        }
         Some(run) => Finding::fine("run file", format!("process {} listens on {}", run.pid, run.address)),
         None => {
             let words = format!("{}: it is stale, its process is gone", path.display());

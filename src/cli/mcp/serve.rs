@@ -21,6 +21,7 @@ use crate::console::http::{self, HttpDoor};
 use crate::console::mcp_client::McpClient;
 use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
+use crate::runtime::pump_loop::StopWait;
 use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
 use crate::runtime::running::Organism;
 use systole_core::types::ids::Name;
@@ -183,10 +184,11 @@ impl Served {
     /// Stops the organism. Returns the exit if it did not end as it should.
     async fn stop(self, screen: Screen) -> Option<CommandExit> {
         let Served { organism, door, posted, .. } = self;
-        drop(posted);
+        let wait = here::stop_wait(&posted);
+        let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
         // A client that still reads sees the end of its connection.
         drop(door.close().await);
-        here::ended(screen, &organism.stop(here::GRACE).await)
+        here::ended(screen, &organism.stop(wait).await)
     }
 }
 

@@ -49,7 +49,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
             .is_ok()
         {}
     };
-    stop.send(Duration::from_millis(100)).unwrap();
+    stop.send(Duration::from_millis(100).into()).unwrap();
     let all = async { tokio::join!(run(engine, lines, None), talking).0 };
     let ended = tokio::time::timeout(PATIENCE, all).await;
     assert_eq!(ended.expect("the end never came"), LoopEnd::Drained(1));

@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// How many deliveries that are still due workers on other machines may have.
-    pub(super) fn due_elsewhere(&self) -> usize {
+    pub fn due_elsewhere(&self) -> usize {
         let adopted = self.elsewhere.adopted.values().map(|adopted| &adopted.lease);
         let leases = self.dispatch_queue.elsewhere().chain(adopted);
         leases.filter(|lease| self.state.due_call(&lease.id).is_some()).count()
