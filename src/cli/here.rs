@@ -21,7 +21,7 @@ use crate::edges::witnesses::WitnessClient;
 use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::runtime::proving::{ProofPlan, SigningFault};
 use crate::runtime::pump_loop::{LoopEnd, StopWait};
-use crate::runtime::runfile::PostedRunFile;
+use crate::runtime::runfile::{PostedRunFile, RunFile};
 use crate::runtime::running::Organism;
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::codes::Code;
@@ -252,6 +252,14 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         let who = format!("process {pid} stands by on {path}: {leader} has the log");
         let exit = screen.fail(CommandExit::Unavailable, who);
         screen.say("  try: the same there; the reading commands work here as well");
+        return exit;
+    }
+    if let LogFault::InUse { path, pid } = fault
+        && RunFile::of_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
+    {
+        let who = format!("process {pid} runs on {path}, stops, and waits for what is out");
+        let exit = screen.fail(CommandExit::Unavailable, who);
+        screen.say("  try: the same after its next start; the reading commands work now as well");
         return exit;
     }
     let exit = match fault {

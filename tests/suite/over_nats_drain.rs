@@ -39,7 +39,11 @@ async fn b20_a_stop_that_drains_takes_what_a_worker_answers_and_hands_out_nothin
     // Longer than any test waits.
     let stop = Running::start(folder.path(), &["stop", "--drain", "1h"]);
     running.says("stopping: waits up to 1 h for replies, also of workers over NATS");
-    is(&systole(folder.path(), &["send", "ask", "three"]), 5, &["in use by process", "systole stop"]);
+    is(
+        &systole(folder.path(), &["send", "ask", "three"]),
+        5,
+        &["stops, and waits for what is out", "next start"],
+    );
     assert!(systole(folder.path(), &["doctor"]).stdout.contains("stops, and waits for what is out"));
     assert!(worker.says(&held, "done").await.ends_with("/>"));
     is(&stop.end(), 0, &["shop has stopped\nnothing is out\n"]);
