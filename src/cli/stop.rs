@@ -160,9 +160,10 @@ fn stopped(
     if screen.json {
         let mut value =
             json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": is_unclosed});
-        if let Some(left) = left {
+        if let (Some(left), Some(fields)) = (left, value.as_object_mut()) {
             let (is_drained, out) = left.unzip();
-            (value["drained"], value["out"]) = (is_drained.unwrap_or(false).into(), out.into());
+            fields.insert("drained".to_owned(), is_drained.unwrap_or(false).into());
+            fields.insert("out".to_owned(), out.into());
         }
         screen.value(&value);
         return CommandExit::Done;
