@@ -118,6 +118,7 @@ mod over_nats_ousted;
 mod over_nats_page;
 mod over_nats_python;
 mod over_nats_restart;
+mod over_nats_storm;
 mod over_nats_unruly;
 mod packages;
 mod page_costs;

@@ -36,16 +36,22 @@ fn worker(house: &WorkerHouse) -> Process {
 
 /// The command of the listener with that work and with these texts replaced.
 fn changed_worker(house: &WorkerHouse, changes: &[(&str, &str)]) -> Command {
-    let mut text = source("listeners/echo-python/echo.py");
-    for (own, new) in [("    return \"You said: \" + text\n", WORK)].iter().chain(changes) {
-        assert_eq!(text.matches(own).count(), 1, "{own}: {text}");
-        text = text.replace(own, new);
-    }
-    std::fs::write(house.path().join("worker.py"), text).unwrap();
+    let work = [("    return \"You said: \" + text\n", WORK)];
+    std::fs::write(house.path().join("worker.py"), changed_listener(&[&work, changes].concat())).unwrap();
     let mut python = python();
     python.current_dir(house.path()).arg("worker.py");
     python.args([&house.server.url(), "shop", "echo"]).arg(house.key("echo"));
     python
+}
+
+/// The text of the listener with these texts replaced.
+pub(crate) fn changed_listener(changes: &[(&str, &str)]) -> String {
+    let mut text = source("listeners/echo-python/echo.py");
+    for (own, new) in changes {
+        assert_eq!(text.matches(own).count(), 1, "{own}: {text}");
+        text = text.replace(own, new);
+    }
+    text
 }
 
 /// The message of the next failure on a stream of events.

