@@ -17,7 +17,9 @@ use tokio::time::{Instant, interval, timeout};
 
 use crate::broker::{NatsServer, path, python};
 use crate::browser::node;
+use crate::over_nats::{HandWorker, folder_at, next, runs, told};
 use crate::over_nats_python::changed_listener;
+use crate::over_nats_restart::posts;
 use crate::program::{PATIENCE, Running, ask, run_file, systole};
 use crate::workers::{Process, TALK, answer, this_suite};
 
@@ -489,4 +491,26 @@ fn b20_kills_of_the_pump_with_its_own_broker_repeat_only_what_was_just_handed_ou
     let (excused, known): (Vec<_>, Vec<_>) = twice.iter().partition(|piece| fresh.contains(*piece));
     println!("{} of {} that were just handed out were begun twice", excused.len(), fresh.len());
     assert_eq!(known, Vec::<&String>::new());
+}
+
+/// The broker says only once that a worker gave no sign of life, and no pump hears it.
+#[tokio::test(flavor = "multi_thread")]
+async fn b20_a_worker_that_is_killed_while_no_pump_runs_is_one_further_attempt() {
+    let server = NatsServer::start();
+    let folder = folder_at(&server.url(), ", idle: 1s, timeout: 10m, retry: {backoff: 1ms..1ms}");
+    let running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    posts(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    let said = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.SYSTOLE_shop_BUS.echo";
+    let mut unheard = worker.client.subscribe(said).await.unwrap();
+    worker.client.flush().await.unwrap();
+    running.signal(Signal::KILL);
+    drop(running.end());
+    next(&mut unheard).await;
+    let _running = runs(folder.path());
+    let again = worker.pulls().await;
+    assert_ne!(again.token, lost.token);
+    assert!(worker.says(&again, "done").await.ends_with("/>"));
+    assert_eq!(told(folder.path()), ["message/request", "attempt/listener.lost", "message/final"]);
 }
