@@ -452,23 +452,28 @@ fn b20_a_storm_of_restarts_does_no_work_twice_and_fails_no_call() {
     storm(&StormPlan { seed: 64, calls: 600, blows, work: LONG_WORK, hands });
 }
 
-/// How long before a kill the broker notes on disk what it has handed out. It writes that ten times a second at most,
-/// also if it syncs everything else.
-const UNNOTED: Duration = Duration::from_millis(500);
+/// How long before a kill the broker has certainly noted on disk what it had handed out. It writes that ten times a
+/// second at most, also if it syncs everything else.
+const NOTED: Duration = Duration::from_millis(500);
 
-/// The broker that the organism started dies with it. It may hand out again what it handed out just before.
-#[test]
-#[ignore = "minutes; part of make soak"]
-fn b20_kills_of_the_pump_with_its_own_broker_repeat_only_what_was_just_handed_out_and_fail_no_call() {
+/// Kills the pump and its broker together, again and again. The broker is the organism's own, which dies with it, or
+/// this one. It may hand out again what it had handed out just before.
+fn kills_with_broker(mut server: Option<NatsServer>) {
     let hands = &[(Kind::Rust, 1, 8), (Kind::Python, 1, 8)];
     let plan =
         StormPlan { seed: 7, calls: 240, blows: vec![Killed; 20], work: Duration::from_secs(4), hands };
-    let machine = machine("bus: {nats: managed}\nlog: {path: hello.db}");
+    let nats = server.as_ref().map_or("managed".to_owned(), |server| format!("'{}'", server.url()));
+    let machine = machine(&format!("bus: {{nats: {nats}}}\nlog: {{path: hello.db}}"));
     let start = || Running::organism_with(machine.path(), &[("PATH", &path())]);
     let mut running = start();
     let own = machine.path().join("hello.db.nats");
-    let url = std::fs::read_to_string(own.join("address")).unwrap();
-    let mut workers = Workforce::hire(url.trim(), Some(&own.join("keys")), &plan);
+    let mut workers = match &server {
+        Some(server) => Workforce::hire(&server.url(), None, &plan),
+        None => {
+            let url = std::fs::read_to_string(own.join("address")).unwrap();
+            Workforce::hire(url.trim(), Some(&own.join("keys")), &plan)
+        }
+    };
     let (mut dice, mut begun, mut fresh) = (SeededDice::new(plan.seed), 0, BTreeSet::new());
     for blow in 0..plan.blows.len() {
         for call in plan.share(blow) {
@@ -479,18 +484,32 @@ fn b20_kills_of_the_pump_with_its_own_broker_repeat_only_what_was_just_handed_ou
         assert!(workers.come_to(|pieces| pieces.begun.len() > begun), "nothing more begins");
         lasts(Duration::from_millis(dice.below(1_000)));
         let before: BTreeSet<String> = workers.pieces().begun.into_iter().collect();
-        lasts(UNNOTED);
+        lasts(NOTED);
+        server.iter_mut().for_each(NatsServer::kill);
         running.signal(Signal::KILL);
         drop(running.end());
         let pieces = workers.pieces().begun;
         begun = pieces.len();
         fresh.extend(pieces.into_iter().filter(|piece| !before.contains(piece)));
+        server.iter_mut().for_each(NatsServer::start_again);
         running = start();
     }
     let StormEnd { twice, .. } = rests(&plan, machine.path(), running, &mut workers);
     let (excused, known): (Vec<_>, Vec<_>) = twice.iter().partition(|piece| fresh.contains(*piece));
     println!("{} of {} that were just handed out were begun twice", excused.len(), fresh.len());
     assert_eq!(known, Vec::<&String>::new());
+}
+
+#[test]
+#[ignore = "minutes; part of make soak"]
+fn b20_kills_of_the_pump_with_its_own_broker_repeat_only_what_was_just_handed_out_and_fail_no_call() {
+    kills_with_broker(None);
+}
+
+#[test]
+#[ignore = "minutes; part of make soak"]
+fn b20_kills_of_the_pump_with_a_broker_that_syncs_repeat_only_what_was_just_handed_out_and_fail_no_call() {
+    kills_with_broker(Some(NatsServer::start()));
 }
 
 /// The broker says only once that a worker gave no sign of life, and no pump hears it.
