@@ -184,17 +184,25 @@ async fn row_40_a_fault_of_a_provider_is_a_visible_failure_with_its_words_and_no
         (ModelFaultKind::Refused, Some(401), "model.refused"),
         (ModelFaultKind::InvalidRequest, Some(400), "model.invalid-request"),
     ] {
-        let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault(kind, status, ""))]);
-        let said = stage.ask().await;
-        let (told, retry, words, away) = match &said {
-            ReplyContent::Failure { code, retry, words } => (code, retry, words, None),
-            ReplyContent::Away { outage, code, retry, words } => (code, retry, words, Some(outage.as_str())),
-            _ => panic!("{said:?}"),
-        };
-        assert_eq!((told.as_str(), *retry), (code, false));
-        let is_away = matches!(kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable);
-        assert_eq!(away.is_some_and(|word| word.starts_with("model.")), is_away, "{said:?}");
-        assert!(words.contains("the provider said so") && !words.contains(KEY), "{words}");
-        assert_eq!(stage.outcome().stop, code, "it is on record");
+        for may_be_paid in [true, false] {
+            let fault = ModelFault { may_be_paid, ..fault(kind, status, "") };
+            let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault)]);
+            let said = stage.ask().await;
+            let (told, retry, words, away) = match &said {
+                ReplyContent::Failure { code, retry, words } => (code, retry, words, None),
+                ReplyContent::Away { outage, code, retry, words } => {
+                    (code, retry, words, Some(outage.as_str()))
+                }
+                _ => panic!("{said:?}"),
+            };
+            assert_eq!((told.as_str(), *retry), (code, false));
+            // What may have been paid is not asked again by waiting for the model. The model is a script, and one
+            // without an answer is not away either.
+            let is_away = matches!(kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable);
+            let waits = is_away && !may_be_paid && status.is_some();
+            assert_eq!(away, waits.then_some("model.main"), "{said:?}");
+            assert!(words.contains("the provider said so") && !words.contains(KEY), "{words}");
+            assert_eq!(stage.outcome().stop, code, "it is on record");
+        }
     }
 }
