@@ -13,6 +13,7 @@ use systole_core::pump::primitives;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::ThreadId;
+use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
     Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -270,7 +271,10 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     if let Some(state) = core_payload::read_attempt_state(&record.body) {
         let (what, words) = match state {
             AttemptState::Waits { outage, words, .. } => (format!("waits: {outage} away"), plain(&words)),
-            AttemptState::GoesOn(outage) => (format!("goes on: {outage} back"), String::new()),
+            AttemptState::GoesOn(outage) if limits::is_with_broker(&outage) => {
+                (format!("goes on: {outage} back"), String::new())
+            }
+            AttemptState::GoesOn(outage) => (format!("is tried again, {outage} was away"), String::new()),
             AttemptState::Taken(at) => (format!("taken at {}", layout::clock(at)), String::new()),
         };
         return with_words(lead, &format!(" attempt at {}  call {path} {what}", name(whom)), &words);

@@ -13,9 +13,9 @@ pub fn lines(reader: &dyn LogReader, now: Millis) -> Result<Vec<String>, LogFaul
     for thread in wake::threads_at_work(reader)?.values() {
         for call in thread.calls.values() {
             let Some(wait) = &call.waits else { continue };
-            let (calls, since) =
-                away.entry(outage_words(&wait.outage, &call.listener)).or_insert((0, wait.since));
-            (*calls, *since) = (*calls + 1, wait.since.min(*since));
+            let own = call.away_since.unwrap_or(wait.since);
+            let (calls, since) = away.entry(outage_words(&wait.outage, &call.listener)).or_insert((0, own));
+            (*calls, *since) = (*calls + 1, own.min(*since));
         }
     }
     let lines = away.into_iter().map(|(who, (calls, since))| {

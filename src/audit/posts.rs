@@ -98,7 +98,7 @@ impl DueCalls {
     /// Computes the posts at a moment.
     pub fn at(whole: &LogState, now: Millis) -> DueCalls {
         let mut posts = HashMap::new();
-        let mut absent: BTreeMap<String, Vec<(ThreadId, CallPath, &OutageWait)>> = BTreeMap::new();
+        let mut absent: BTreeMap<String, Vec<(ThreadId, CallPath, &OutageWait, Millis)>> = BTreeMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
         for thread in whole.working() {
             let halted = whole.halted(&thread.id);
@@ -112,7 +112,8 @@ impl DueCalls {
                 } else if let Some((by, _)) = halted.as_ref().filter(|(_, since)| due_at(call) >= *since) {
                     posts.insert(key, DueCallState::Paused { by: by.clone() });
                 } else if let Some(wait) = call.waits.as_ref().filter(|wait| !wait.is_sent) {
-                    absent.entry(who(call, wait)).or_default().push((key.0, key.1, wait));
+                    let since = call.away_since.unwrap_or(wait.since);
+                    absent.entry(who(call, wait)).or_default().push((key.0, key.1, wait, since));
                 } else if call.not_before > now {
                     posts.insert(key, DueCallState::BackOff { until: call.not_before });
                 } else {
@@ -121,12 +122,12 @@ impl DueCalls {
             }
         }
         for waiting in absent.into_values() {
-            let longest = waiting.iter().map(|(.., wait)| wait.since).min().unwrap_or_default();
-            for (thread, call, wait) in &waiting {
+            let longest = waiting.iter().map(|(.., since)| *since).min().unwrap_or_default();
+            for (thread, call, wait, since) in &waiting {
                 let (word, calls) = (wait.outage.clone(), waiting.len());
                 let outage = Outage { word, calls, longest, is_whole: true };
                 let key = (thread.clone(), call.clone());
-                posts.insert(key, DueCallState::Away { outage, since: wait.since });
+                posts.insert(key, DueCallState::Away { outage, since: *since });
             }
         }
         for (listener, mut queue) in queues {

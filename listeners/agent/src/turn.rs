@@ -61,6 +61,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let header = header_words(&ask);
     let prompt = StoredLink::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
+    let is_single = was_away(&past);
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
@@ -79,7 +80,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let asked = model::EstimatedRequest {
         request: request(&ask, header, &past),
         tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
-        is_single: was_away(&past),
+        is_single,
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (ask.models, &ask.spec.model);

@@ -84,7 +84,7 @@ fn b21_when_calls_of_two_roots_fail_the_others_wait_without_asking() {
 #[test]
 fn b21_a_call_waits_over_restarts() {
     let plan = AgentPlan {
-        replies: "[{error: {status: 503}, times: 3}, {say: I am back.}]",
+        replies: "[{error: {status: 503}, times: 4}, {say: I am back.}]",
         ..AgentPlan::default()
     };
     let house = AgentHouse::build(&plan);
@@ -97,7 +97,9 @@ fn b21_a_call_waits_over_restarts() {
     until(&house, "message/final", 1);
     let all = house.systole(&["log", "--json"]).kinds();
     let attempts: Vec<_> = all.iter().filter(|kind| kind.starts_with("attempt/")).collect();
-    assert_eq!(attempts, ["attempt/waits", "attempt/goes-on"], "{all:?}");
+    let twice = ["attempt/waits", "attempt/goes-on", "attempt/waits", "attempt/goes-on"];
+    assert_eq!(attempts, twice, "{all:?}");
+    assert_eq!(house.asked().len(), 5, "three before the wait, and one each time to see whether it is back");
     running.interrupt();
     house.judged();
     let replay = house.systole(&["replay", &thread]);
