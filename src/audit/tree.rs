@@ -291,7 +291,7 @@ impl ThreadTree {
                 self.item(h, ItemOutcome::Refused { code, words });
             }
             (RecordKind::Attempt, _) => {
-                let is_repeat = core_payload::read_attempt(&record.body).is_some_and(|a| a.number > 1);
+                let is_repeat = core_payload::next_attempt(&record.body).is_some_and(|a| a.number > 1);
                 if let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) {
                     branch.retries += u32::from(is_repeat);
                 }

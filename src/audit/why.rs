@@ -25,7 +25,6 @@ use super::posts::{DueCallState, DueCalls};
 use super::runs::{RunStep, StepProgress, WorkflowRuns};
 use super::whole::LogState;
 use systole_core::pump::state::{BudgetUse, Call, CallState, Thread, ThreadState, used_under};
-use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::budget::UsedAmounts;
 use systole_core::types::codes::Code;
@@ -412,15 +411,9 @@ impl Asking<'_> {
                 let ours = h.kind == RecordKind::Attempt
                     && h.call.as_ref() == Some(path)
                     && h.turn == Some(call.settled + 1);
-                let state = core_payload::read_attempt_state(&record.body).filter(|_| ours);
-                if let Some(AttemptState::Waits { after, words, .. }) = state
-                    && after.is_some()
-                {
-                    found.push(FailedAttempt { code: after, words, at: h.time });
-                }
                 // If attempts are never repeated, the first attempt is recorded too; nothing has failed
                 // yet.
-                if let Some(next) = core_payload::read_attempt(&record.body).filter(|a| ours && a.number > 1)
+                if let Some(next) = core_payload::next_attempt(&record.body).filter(|a| ours && a.number > 1)
                 {
                     found.push(FailedAttempt { code: next.code, words: next.words, at: h.time });
                 }

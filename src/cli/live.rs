@@ -131,7 +131,7 @@ fn what(record: &ApiRecord) -> Option<What> {
             seen(format!("{} {code} {words}", record.kind.as_str()), Some(TextTone::Bad))
         }
         (RecordKind::Attempt, _) => {
-            let attempt = core_payload::read_attempt(record.body.as_bytes())?;
+            let attempt = core_payload::next_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
             seen(format!("{listener} attempt {number} {}", attempt.words), None)
@@ -165,7 +165,7 @@ pub(super) fn is_step(record: &ApiRecord) -> bool {
         (Some(RecordKind::Outcome), Some(RecordCode::Handled | RecordCode::DeadLetter)) => false,
         // A first attempt follows the record that begins the step.
         (Some(RecordKind::Attempt), _) => {
-            core_payload::read_attempt(record.body.as_bytes()).is_some_and(|attempt| attempt.number > 1)
+            core_payload::next_attempt(record.body.as_bytes()).is_some_and(|attempt| attempt.number > 1)
         }
         (Some(kind), _) => matches!(
             kind,

@@ -14,9 +14,11 @@ use super::holes::HoleReason;
 use super::record_line::digest;
 use super::repeats::LeftOutValues;
 use super::{ExportFault, ExportScope};
+use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::body_parts::{LEFT_OUT_TEXT, PartSeal};
 use systole_core::types::ids::{CallPath, Digest, Name};
+use systole_core::types::limits;
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 
@@ -219,8 +221,16 @@ impl Redaction {
 /// Why every record of this kind is left out: a journal, or the words of a failure, which may quote a piece of anything.
 fn of_kind(record: &Record) -> Option<HoleReason> {
     let body = &record.body;
-    let has_failed =
-        || core_payload::read_attempt(body).is_some_and(|one| one.code.is_some() || !one.words.is_empty());
+    // A listener's word for who is away may quote something as well.
+    let says_away = || match core_payload::read_attempt_state(body) {
+        Some(AttemptState::Waits { outage, .. } | AttemptState::GoesOn(outage)) => {
+            !limits::is_own_outage(&outage)
+        }
+        _ => false,
+    };
+    let tells =
+        || core_payload::next_attempt(body).is_some_and(|one| one.code.is_some() || !one.words.is_empty());
+    let has_failed = || tells() || says_away();
     match record.header.kind {
         RecordKind::Journal => Some(HoleReason::Journal),
         RecordKind::Attempt if has_failed() => Some(HoleReason::Error),

@@ -144,7 +144,7 @@ impl SenderTurn {
         match (h.kind, h.code) {
             (RecordKind::Journal, _) if h.turn == Some(number) => self.journal(record),
             (RecordKind::Attempt, _) if h.turn == Some(number) => {
-                let attempt = core_payload::read_attempt(&record.body).map(|attempt| attempt.number);
+                let attempt = core_payload::next_attempt(&record.body).map(|attempt| attempt.number);
                 self.attempt = self.attempt.or(attempt.filter(|attempt| *attempt > 1));
             }
             (

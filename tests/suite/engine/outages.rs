@@ -1,5 +1,6 @@
 //! Calls that wait for someone who is away: who waits, who is tried again and when, and what ends the wait.
 
+use systole_core::types::composition::OnUnknown;
 use systole_core::types::limits;
 
 use super::*;
@@ -28,7 +29,11 @@ fn is_out(rig: &Rig, key: &str, attempt: u32) -> bool {
 }
 
 fn finds_away(rig: &mut Rig, key: &str, attempt: u32) {
-    let (outage, code) = ("index".to_owned(), "busy".to_owned());
+    finds(rig, key, attempt, "index");
+}
+
+fn finds(rig: &mut Rig, key: &str, attempt: u32, outage: &str) {
+    let (outage, code) = (outage.to_owned(), "busy".to_owned());
     let said = JudgedContent::Away { outage, code, retry: false, words: "later".to_owned() };
     rig.says_in(&root_of(key), &format!("1 t1 a{attempt}"), said);
     rig.settle();
@@ -60,11 +65,12 @@ fn b21_a_request_that_is_refused_delays_no_other() {
         asks(&mut rig, &key);
         assert!(is_out(&rig, &key, 1), "{key} goes out at once");
         answers(&mut rig, &key, 1);
-        passes(&mut rig, 4_000);
+        // Answers to others change nothing for the one that is tried again.
         if is_out(&rig, "large", attempt + 1) {
             attempt += 1;
             finds_away(&mut rig, "large", attempt);
         }
+        passes(&mut rig, 4_000);
     }
     // 200 s: after about 5, 15, 35, 75 and 155.
     assert!((5..=7).contains(&attempt), "{attempt}");
@@ -172,4 +178,80 @@ fn b21_no_listener_uses_the_words_of_the_pump() {
     let lines = rig.lines();
     assert!(lines.iter().all(|line| !line.contains("waits")), "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("listener.failed")), "{lines:?}");
+}
+
+/// A call that may go on and has no slot yet was not sent, so a death of the pump changes nothing for it.
+#[test]
+fn b21_what_may_go_on_and_has_no_slot_is_not_lost_with_the_pump() {
+    let page = || {
+        let mut page = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+        page.listeners.get_mut("agent").unwrap().on_unknown = OnUnknown::Fail;
+        page
+    };
+    let mut wide = Composition { hash: Digest([9; 32]), ..page() };
+    wide.listeners.get_mut("agent").unwrap().in_flight = 9;
+    let mut rig = Rig::with(wide.clone());
+    let keys = ["a", "b", "c", "d"];
+    keys.iter().for_each(|key| asks(&mut rig, key));
+    keys.iter().for_each(|key| finds_away(&mut rig, key, 1));
+    // From here on one call at a time goes out.
+    let mut rig = rig.killed_into(page(), vec![wide.clone()]);
+    let quiet = quiet_ms(&rig);
+    passes(&mut rig, quiet);
+    answers(&mut rig, "a", 2);
+    assert_eq!(rig.engine.out_count(), 1, "{:?}", rig.seen());
+    let rig = rig.killed_into(page(), vec![wide]);
+    let lost: Vec<String> =
+        rig.records().iter().map(record_line).filter(|line| line.contains("dead-letter")).collect();
+    assert_eq!(lost.len(), 1, "only the one that was out: {lost:?}");
+}
+
+/// A call that may have been out when the pump died gets its new number before it waits.
+#[test]
+fn b21_what_may_be_out_is_not_taken_back_into_a_wait() {
+    let mut rig = patient();
+    for key in ["a", "b", "c"] {
+        asks(&mut rig, key);
+    }
+    finds_away(&mut rig, "a", 1);
+    finds_away(&mut rig, "b", 1);
+    let mut page = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+    page.listeners.get_mut("agent").unwrap().in_flight = 10_000;
+    let rig = rig.killed_into(page, vec![]);
+    assert!(is_out(&rig, "c", 2), "under a new number: {:?}", rig.seen());
+}
+
+/// A listener needs two who are away at the same time.
+#[test]
+fn b21_a_call_that_is_tried_for_one_outage_is_not_kept_by_another() {
+    let mut rig = patient();
+    for key in ["a", "b", "c", "d", "e"] {
+        asks(&mut rig, key);
+    }
+    for (key, outage) in [("a", "index"), ("b", "index"), ("c", "mail"), ("d", "mail")] {
+        finds(&mut rig, key, 1, outage);
+    }
+    passes(&mut rig, 7_000);
+    assert!(is_out(&rig, "a", 2) && is_out(&rig, "c", 2));
+    answers(&mut rig, "a", 2);
+    answers(&mut rig, "c", 2);
+    assert!(is_out(&rig, "b", 2) && is_out(&rig, "d", 2));
+}
+
+/// The wall clock was set back during the wait.
+#[test]
+fn b21_a_wait_ends_although_the_clocks_differ() {
+    let mut rig = Rig::with(Composition { outage_ms: 10_000, ..composition() });
+    asks(&mut rig, "k");
+    finds_away(&mut rig, "k", 1);
+    rig.outside.ticks.fetch_add(10_000, Ordering::Relaxed);
+    rig.engine.tick();
+    rig.settle();
+    for _ in 0..3 {
+        passes(&mut rig, 10_000);
+        if is_out(&rig, "k", 2) {
+            answers(&mut rig, "k", 2);
+        }
+    }
+    assert!(rig.engine.next_moment().is_none(), "nothing waits any more");
 }

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::event::ReadyTurn;
-use crate::types::fast_maps::FastMap;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::Seed;
@@ -23,10 +22,23 @@ pub struct AwayParty {
     pub word: String,
 }
 
+/// Whether a waiting call can be tried again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrialRoom {
+    /// It can.
+    Open,
+    /// A person has paused its thread.
+    Paused,
+    /// It is over.
+    Gone,
+}
+
 /// The calls that wait for the same.
 #[derive(Debug, Default)]
 struct Outage {
     waiting: VecDeque<ReadyTurn>,
+    /// Those that may go on, and have no slot yet.
+    going: Vec<ReadyTurn>,
     /// The listeners that found it.
     listeners: BTreeSet<Name>,
     /// The root of the last call that failed, if none has succeeded since.
@@ -39,117 +51,147 @@ struct Outage {
     in_a_row: u32,
     /// How often a trial has failed since it is away.
     trials: u32,
+    /// How many go on at the next answer.
+    batch: usize,
     /// When the next call is tried again.
     next: Option<Millis>,
+}
+
+impl Outage {
+    fn tries(&self, call: &(ThreadId, CallPath)) -> bool {
+        self.tries.as_ref().is_some_and(|tried| is_of(tried, call))
+    }
+
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.going.is_empty() && self.tries.is_none()
+    }
 }
 
 /// All outages that calls wait for without a slot.
 #[derive(Debug, Default)]
 pub struct Outages {
     all: BTreeMap<AwayParty, Outage>,
-    waiting: FastMap<(ThreadId, CallPath), AwayParty>,
-    /// Whether nothing is tried again by time, since the log says when it was.
+    /// Whether no call goes on by itself, since the log says when it did.
     is_recorded: bool,
 }
 
 impl Outages {
-    /// Tries nothing again by time.
+    /// Lets no call go on by itself.
     pub fn follow_record(&mut self) {
         self.is_recorded = true;
     }
 
-    /// A call waits from now on. `has_failed` says whether it was tried itself.
-    pub fn waits(&mut self, party: AwayParty, work: ReadyTurn, has_failed: bool, now: Millis, seed: Seed) {
-        let call = (work.id.thread.clone(), work.id.call.clone());
-        let root = work.id.thread.root_of();
-        let outage = self.all.entry(party.clone()).or_default();
-        outage.listeners.insert(work.listener.clone());
-        let is_trial = outage.tries.take_if(|one| is_of(one, &call)).is_some();
-        if has_failed {
-            outage.is_for_all |= outage.failed.as_ref().is_some_and(|failed| *failed != root);
-            outage.failed = Some(root);
-        }
-        if is_trial {
-            outage.trials = outage.trials.saturating_add(1);
-            outage.in_a_row += 1;
-            outage.next = None;
-        }
-        let keeps_its_turn = is_trial && outage.in_a_row < limits::TRIALS_IN_A_ROW;
-        if keeps_its_turn {
-            outage.waiting.push_front(work);
-        } else {
-            if is_trial {
-                outage.in_a_row = 0;
-            }
-            outage.waiting.push_back(work);
-        }
-        if outage.tries.is_none() {
-            outage.next.get_or_insert_with(|| now.plus(pause_ms(outage.trials, seed)));
-        }
-        self.waiting.insert(call, party);
+    /// Whether no call goes on by itself.
+    pub fn is_recorded(&self) -> bool {
+        self.is_recorded
     }
 
-    /// Who is away for all calls to a listener, except for the one that is tried again.
-    pub fn away(&self, work: &ReadyTurn) -> Option<&AwayParty> {
-        let call = (work.id.thread.clone(), work.id.call.clone());
-        let mut met =
-            self.all.iter().filter(|(_, one)| one.is_for_all && one.listeners.contains(&work.listener));
-        met.find(|(_, one)| !one.tries.as_ref().is_some_and(|tried| is_of(tried, &call)))
-            .map(|(party, _)| party)
-    }
-
-    /// Whether anyone is away.
+    /// Whether no one is away.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// A listener has answered. Returns the calls that go on.
-    pub fn reached(&mut self, listener: &Name, call: &(ThreadId, CallPath)) -> Vec<ReadyTurn> {
+    /// A call waits from now on. `has_failed` says whether it was just tried itself.
+    pub fn waits(&mut self, party: AwayParty, work: ReadyTurn, has_failed: bool, now: Millis, seed: Seed) {
+        let call = (work.id.thread.clone(), work.id.call.clone());
+        let root = work.id.thread.root_of();
+        let outage = self.all.entry(party).or_default();
+        outage.listeners.insert(work.listener.clone());
+        outage.going.retain(|one| !is_of(one, &call));
+        let is_trial = outage.tries.take_if(|one| is_of(one, &call)).is_some();
+        if has_failed {
+            outage.is_for_all |= outage.failed.as_ref().is_some_and(|failed| *failed != root);
+            (outage.failed, outage.batch) = (Some(root), limits::GO_ON_AT_ONCE);
+        }
+        if is_trial {
+            (outage.trials, outage.in_a_row) = (outage.trials.saturating_add(1), outage.in_a_row + 1);
+            outage.next = None;
+        }
+        if is_trial && outage.in_a_row < limits::TRIALS_IN_A_ROW {
+            outage.waiting.push_front(work);
+        } else {
+            outage.in_a_row = if is_trial { 0 } else { outage.in_a_row };
+            outage.waiting.push_back(work);
+        }
+        outage.next.get_or_insert_with(|| now.plus(pause_ms(outage.trials, seed)));
+    }
+
+    /// Who is away for all calls to a listener. No one for a call that is tried again or may go on.
+    pub fn away(&self, work: &ReadyTurn) -> Option<&AwayParty> {
+        let call = (work.id.thread.clone(), work.id.call.clone());
+        if self.all.values().any(|one| one.tries(&call)) {
+            return None;
+        }
+        let mut met = self.all.iter();
+        met.find(|(_, one)| one.is_for_all && one.listeners.contains(&work.listener)).map(|(party, _)| party)
+    }
+
+    /// A call that waits has a slot. Returns whether it may go on.
+    pub fn begins(&mut self, call: &(ThreadId, CallPath)) -> bool {
+        let mut may_go = false;
+        for outage in self.all.values_mut() {
+            let before = outage.going.len();
+            outage.going.retain(|one| !is_of(one, call));
+            may_go |= outage.going.len() < before;
+        }
+        self.all.retain(|_, outage| !outage.is_over());
+        may_go
+    }
+
+    /// A listener has answered. Returns calls that go on: a few at first, because there may be room for a few only.
+    pub fn reached(
+        &mut self,
+        listener: &Name,
+        call: &(ThreadId, CallPath),
+        now: Millis,
+        seed: Seed,
+    ) -> Vec<ReadyTurn> {
         let mut goes_on = Vec::new();
-        let listeners = |one: &Outage| one.listeners.contains(listener);
-        for (_, outage) in self.all.iter_mut().filter(|(_, outage)| listeners(outage)) {
+        for outage in self.all.values_mut().filter(|outage| outage.listeners.contains(listener)) {
             outage.failed = None;
-            let is_trial = outage.tries.as_ref().is_some_and(|tried| is_of(tried, call));
-            if is_trial || outage.is_for_all {
-                goes_on.extend(outage.waiting.drain(..));
+            if !(outage.tries(call) || outage.is_for_all) || self.is_recorded {
+                continue;
             }
+            let few = outage.batch.max(limits::GO_ON_AT_ONCE).min(outage.waiting.len());
+            outage.batch = few.saturating_mul(2);
+            let these: Vec<ReadyTurn> = outage.waiting.drain(..few).collect();
+            outage.going.extend(these.iter().cloned());
+            goes_on.extend(these);
+            (outage.tries, outage.trials, outage.in_a_row) = (None, 0, 0);
+            outage.is_for_all &= !outage.waiting.is_empty();
+            outage.next = Some(now.plus(pause_ms(0, seed)));
         }
-        self.all.retain(|_, outage| !outage.waiting.is_empty());
-        for work in &goes_on {
-            self.waiting.remove(&(work.id.thread.clone(), work.id.call.clone()));
-        }
+        self.all.retain(|_, outage| !outage.is_over());
         goes_on
     }
 
-    /// A call to try again now. `waits` says of a call whether it still waits, `is_due` whether it is still due.
+    /// A call to try again now.
     pub fn trial(
         &mut self,
         now: Millis,
         seed: Seed,
-        waits: impl Fn(&ReadyTurn) -> bool,
-        is_due: impl Fn(&ReadyTurn) -> bool,
+        room: impl Fn(&ReadyTurn) -> TrialRoom,
     ) -> Option<ReadyTurn> {
         if self.is_recorded {
             return None;
         }
         let due = |one: &&mut Outage| one.next.is_some_and(|next| next <= now);
         while let Some(outage) = self.all.values_mut().find(due) {
-            let pause = now.plus(pause_ms(outage.trials, seed));
-            outage.next = Some(pause);
+            outage.next = Some(now.plus(pause_ms(outage.trials, seed)));
+            outage.going.retain(|one| room(one) != TrialRoom::Gone);
             // The one before may still be at work, or may have ended in another way.
-            if outage.tries.as_ref().is_some_and(&is_due) {
+            if outage.tries.as_ref().is_some_and(|tried| room(tried) == TrialRoom::Open) {
                 continue;
             }
             outage.tries = None;
-            while let Some(work) = outage.waiting.pop_front() {
-                self.waiting.remove(&(work.id.thread.clone(), work.id.call.clone()));
-                if waits(&work) {
-                    outage.tries = Some(work.clone());
-                    return Some(work);
-                }
+            outage.waiting.retain(|one| room(one) != TrialRoom::Gone);
+            let place = outage.waiting.iter().position(|one| room(one) == TrialRoom::Open);
+            if let Some(work) = place.and_then(|place| outage.waiting.remove(place)) {
+                outage.tries = Some(work.clone());
+                outage.going.push(work.clone());
+                return Some(work);
             }
-            outage.next = None;
-            self.all.retain(|_, outage| outage.next.is_some());
+            self.all.retain(|_, outage| !outage.is_over());
         }
         None
     }

@@ -127,11 +127,11 @@ impl Newest {
         self.seen.insert(h.id);
         let Some(call) = h.call.clone() else { return };
         match (h.kind, h.code, h.turn) {
-            (RecordKind::Attempt, mark, Some(turn)) => {
-                let Some(attempt) = core_payload::read_attempt(&record.body) else { return };
+            (RecordKind::Attempt, _, Some(turn)) => {
+                let Some(attempt) = core_payload::next_attempt(&record.body) else { return };
                 let number = self.attempts.entry((h.thread.clone(), call.clone(), turn)).or_default();
                 *number = attempt.number.max(*number);
-                if mark == Some(RecordCode::Code(Code::ListenerFailed))
+                if attempt.code == Some(Code::ListenerFailed)
                     && let (Some(listener), Some(before)) = (h.to.clone(), attempt.number.checked_sub(1))
                 {
                     let id = AttemptId { thread: h.thread.clone(), call, turn, attempt: before };
@@ -212,7 +212,7 @@ fn look_back(
                 return Ok(Some(attempt));
             }
             if h.kind == RecordKind::Attempt && h.call.as_ref() == Some(call) && h.turn == Some(*turn) {
-                let read = core_payload::read_attempt(&record.body);
+                let read = core_payload::next_attempt(&record.body);
                 attempt = read.map_or(attempt, |read| read.number.max(attempt));
             }
         }

@@ -110,3 +110,14 @@ pub fn read_attempt(body: &[u8]) -> Option<AttemptRecord> {
         words,
     })
 }
+
+/// The attempt that a record numbers: one that begins, or one that waits because the attempt before found someone away.
+pub fn next_attempt(body: &[u8]) -> Option<AttemptRecord> {
+    if let Some(attempt) = read_attempt(body) {
+        return Some(attempt);
+    }
+    let AttemptState::Waits { after: Some(code), words, .. } = read_attempt_state(body)? else { return None };
+    let [number, due] = attributes(body, "attempt", ["number", "due"])?;
+    let (number, due) = (number?.parse().ok()?, Millis::parse(&due?)?);
+    Some(AttemptRecord { number, due, code: Some(code), with_pump: false, words })
+}

@@ -20,7 +20,7 @@ use super::element::Body;
 pub use super::element::{attributes, text, written};
 
 pub use super::attempt_payload::{
-    AttemptRecord, AttemptState, attempt, attempt_state, read_attempt, read_attempt_state,
+    AttemptRecord, AttemptState, attempt, attempt_state, next_attempt, read_attempt, read_attempt_state,
 };
 
 /// The version of this program, as `<boot>` records it.

@@ -337,7 +337,7 @@ impl JudgedContent {
 
     /// Whether it shows that everyone whom the listener needs is there.
     pub fn shows_presence(&self) -> bool {
-        self.is_reply() && !matches!(self, JudgedContent::Away { .. })
+        matches!(self, JudgedContent::Items(_) | JudgedContent::Again { .. })
     }
 
     /// Whether it ends the delivery.

@@ -77,6 +77,8 @@ pub const MODEL_AWAY: &str = "model.";
 pub const TRIAL_LEAST_MS: u64 = 5_000;
 /// See `TRIAL_LEAST_MS`.
 pub const TRIAL_MOST_MS: u64 = 300_000;
+/// How many calls that waited go on when one is answered. Each further answer lets twice as many go on.
+pub const GO_ON_AT_ONCE: usize = 8;
 /// How often one call is tried again before another one is.
 pub const TRIALS_IN_A_ROW: u32 = 3;
 /// Whether only the pump says that this is away.

@@ -57,7 +57,7 @@ impl Engine {
         self.unannounced = false;
         for (effect, position) in recorded.into_effects() {
             match effect {
-                Effect::Ready(work) => self.ready(work),
+                Effect::Ready(work) => self.ready(work, true),
                 Effect::Wait { thread, timer, until } => self.wait_for(thread, timer, until),
                 Effect::CallBack { thread, call, why } => self.call_back(&thread, &call, why),
                 Effect::LetGo { listener, token } => self.ports.carrier.let_go(&listener, &token),
@@ -105,12 +105,13 @@ impl Engine {
                 not_before: call.not_before,
                 id: AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path },
             };
-            self.ready(work);
+            self.ready(work, false);
         }
         self.dispatch();
     }
 
-    pub(super) fn ready(&mut self, work: ReadyTurn) {
+    /// Takes a turn that may go out. `is_new` says whether a record made it ready just now.
+    pub(super) fn ready(&mut self, work: ReadyTurn, is_new: bool) {
         // Both sets are almost always empty, and a delivery must not pay for them.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
@@ -118,7 +119,7 @@ impl Engine {
             // out.
             return self.send(&work, None);
         }
-        if self.waits_out(&work) {
+        if self.waits_out(&work, is_new) {
             return;
         }
         let (wall, now) = (self.now(), self.ticks());
@@ -154,11 +155,11 @@ impl Engine {
             else {
                 break;
             };
-            if self.state.due_call(&work.id).is_some_and(waits_without_slot) {
-                self.dispatch_queue.unused(&work.listener);
-            } else if self.is_paused(&work.id.thread) || !self.may_send(&work) {
+            if self.is_paused(&work.id.thread) || !self.may_send(&work) {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
+            } else if self.state.due_call(&work.id).is_some_and(waits_without_slot) {
+                self.begins_again(work);
             } else if !self.is_diverted(&work) {
                 self.send(&work, None);
             }

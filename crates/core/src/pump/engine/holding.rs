@@ -103,7 +103,7 @@ impl Engine {
     /// Takes up all work that was laid aside. What still may not go out is laid aside again.
     pub(super) fn take_up_held(&mut self) {
         for work in std::mem::take(&mut self.aside) {
-            self.ready(work);
+            self.ready(work, false);
         }
     }
 }

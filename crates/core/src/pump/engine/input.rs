@@ -232,7 +232,7 @@ impl Engine {
             self.count_question(&token, question);
         }
         if is_last {
-            self.heard_of(&judged);
+            self.heard_from(&judged);
             // A repeated reply ends nothing any more.
             if self.dispatch_queue.over(&token).is_some() || self.elsewhere.is_over(&token) {
                 self.ports.leases.retire(&token);

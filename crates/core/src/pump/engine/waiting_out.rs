@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::pump::event::{Effect, EventKind, ReadyTurn};
-use crate::pump::outages::AwayParty;
+use crate::pump::outages::{AwayParty, TrialRoom};
 use crate::pump::state::{Call, OutageWait};
 use crate::rules::core_payload::AttemptState;
 use crate::rules::outage_words;
@@ -17,18 +17,16 @@ pub(super) fn waits_without_slot(call: &Call) -> bool {
 }
 
 impl Engine {
-    /// If a ready turn waits for someone, it is kept here and returns when it may go on.
-    pub(super) fn waits_out(&mut self, work: &ReadyTurn) -> bool {
+    /// If a ready turn waits for someone, it is kept here and returns when it may go on. `has_failed` says whether it has
+    /// just found that someone is away.
+    pub(super) fn waits_out(&mut self, work: &ReadyTurn, has_failed: bool) -> bool {
         let Some(call) = self.state.due_call(&work.id) else { return false };
         let Some(OutageWait { outage, is_sent: false, .. }) = call.waits.clone() else { return false };
-        if outage == limits::LISTENER_AWAY {
-            if self.dispatch_queue.has_seat(&work.listener) {
-                self.goes_on(work.clone());
-            }
-            return true;
+        if outage != limits::LISTENER_AWAY {
+            self.keep(work.clone(), outage, has_failed);
+        } else if self.dispatch_queue.has_seat(&work.listener) && !self.outages.is_recorded() {
+            self.goes_on(work.clone());
         }
-        let has_failed = call.away > 0;
-        self.keep(work.clone(), outage, has_failed);
         true
     }
 
@@ -53,6 +51,11 @@ impl Engine {
             return false;
         }
         let Some(word) = self.outages.away(work).map(|party| party.word.clone()) else { return false };
+        // What may be out already gets its new number first.
+        let key = (work.id.thread.clone(), work.id.call.clone());
+        if self.suspects.contains(&key) || self.elsewhere.has(&key.0, &key.1) {
+            return false;
+        }
         if self.state.due_call(&work.id).is_none_or(|call| self.outage_ms(call) == 0) {
             return false;
         }
@@ -80,22 +83,35 @@ impl Engine {
         self.state.book.page(call.config).map_or(0, |page| page.outage_ms)
     }
 
-    /// Lets a waiting turn go out once that is on disk.
+    /// Lets a waiting turn queue for a slot.
     fn goes_on(&mut self, work: ReadyTurn) {
+        let now = self.ticks();
+        // The listener had a queue when the call began to wait, and still has it.
+        let _has_queue = self.dispatch_queue.take(work, now, now);
+    }
+
+    /// A waiting turn has a slot. If it may go on, that is recorded first, and the slot is kept for it.
+    pub(super) fn begins_again(&mut self, work: ReadyTurn) {
+        let key = (work.id.thread.clone(), work.id.call.clone());
         let waits = self.state.due_call(&work.id).and_then(|call| call.waits.clone());
         let Some(OutageWait { outage, .. }) = waits else { return };
+        if outage != limits::LISTENER_AWAY && !self.outages.begins(&key) {
+            return self.dispatch_queue.unused(&work.listener);
+        }
+        self.reserved.insert(key);
         self.happened(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });
         self.follows(Effect::Ready(work));
     }
 
-    /// A listener has replied: if that shows that no one is away, all who wait go on.
-    pub(super) fn heard_of(&mut self, judged: &JudgedDocument) {
-        if self.outages.is_empty() || !judged.said.shows_presence() {
+    /// A listener has replied: if that shows that no one is away, some who wait go on.
+    pub(super) fn heard_from(&mut self, judged: &JudgedDocument) {
+        let id = &judged.lease.id;
+        if self.outages.is_empty() || !judged.said.shows_presence() || self.state.due_call(id).is_none() {
             return;
         }
-        let id = &judged.lease.id;
         let call = (id.thread.clone(), id.call.clone());
-        for work in self.outages.reached(&judged.lease.listener, &call) {
+        let (now, seed) = (self.ticks(), self.ports.seeds.draw());
+        for work in self.outages.reached(&judged.lease.listener, &call, now, seed) {
             self.goes_on(work);
         }
     }
@@ -107,29 +123,31 @@ impl Engine {
         }
         let now = self.ticks();
         while !self.outages.is_empty() {
-            let (state, seed) = (&self.state, self.ports.seeds.draw());
+            let seed = self.ports.seeds.draw();
             let mut outages = std::mem::take(&mut self.outages);
-            let waits = |work: &ReadyTurn| state.due_call(&work.id).is_some_and(|call| call.waits.is_some());
-            // Work of a paused thread was laid aside, so another call is tried.
-            let is_due = |work: &ReadyTurn| {
-                let call = state.due_call(&work.id).filter(|call| call.waits.is_none());
-                call.is_some() && !self.is_paused(&work.id.thread)
-            };
-            let work = outages.trial(now, seed, waits, is_due);
+            let work = outages.trial(now, seed, |work| match self.state.due_call(&work.id) {
+                None => TrialRoom::Gone,
+                // Others are tried while a person has paused its thread.
+                Some(_) if self.is_paused(&work.id.thread) => TrialRoom::Paused,
+                Some(_) => TrialRoom::Open,
+            });
             self.outages = outages;
             let Some(work) = work else { break };
             self.goes_on(work);
         }
         while let Some((_, (thread, call))) = self.outage_ends.due(now) {
-            self.waited(thread, call);
+            self.waited(&thread, &call);
+            // The clocks differ, or the wait is another one: the rest is waited for.
+            self.ends_wait(&thread, &call);
         }
     }
 
-    fn waited(&mut self, thread: ThreadId, path: CallPath) {
-        let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { return };
+    fn waited(&mut self, thread: &ThreadId, path: &CallPath) {
+        let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(wait) = &call.waits else { return };
         let words = outage_words(&wait.outage, &call.listener);
-        let id = AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path };
+        let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
+        let id = AttemptId { turn, attempt, thread: thread.clone(), call: path.clone() };
         self.happened(EventKind::Waited { id, words });
     }
 
@@ -140,7 +158,7 @@ impl Engine {
         let most_ms = self.outage_ms(call);
         if most_ms > 0 {
             let left_ms = most_ms.saturating_sub(self.now().since(since));
-            self.outage_ends.put(self.ticks().plus(left_ms), (thread.clone(), path.clone()));
+            self.outage_ends.put(self.ticks().plus(left_ms.max(1)), (thread.clone(), path.clone()));
         }
     }
 
