@@ -232,7 +232,11 @@ impl Said<'_> {
         }
         let waits_for_program = matches!(
             reason.cause,
-            CallWait::Out { .. } | CallWait::BackOff { .. } | CallWait::Queued { .. } | CallWait::Stopped
+            CallWait::Out { .. }
+                | CallWait::BackOff { .. }
+                | CallWait::Queued { .. }
+                | CallWait::Away { .. }
+                | CallWait::Stopped
         );
         if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
             note(lines, "program:", &plain(&program.command()));
