@@ -82,7 +82,7 @@ impl Stop {
         })?;
         let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
         let run = RunFile::of_holder(&log).filter(|run| run.pid == pid);
-        let name = named(screen, &log, pid, run.as_ref())?;
+        let name = name_of(screen, &log, pid, run.as_ref())?;
         let drains = self.drain.filter(|_| run.is_some());
         // Afterwards there is none left to ask.
         let alarms = alarms_of(&log).unwrap_or_default();
@@ -90,12 +90,12 @@ impl Stop {
         let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => handle,
-            Err(Errno::SRCH) => return Ok(stopped(screen, &log, (&name, pid), &alarms, drains)),
+            Err(Errno::SRCH) => return Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
             Err(error) => return Err(unsent(screen, pid, error)),
         };
         // The pid may have been reused since it was read; the handle cannot.
         if holder(screen, &log)? != Some(pid) {
-            return Ok(stopped(screen, &log, (&name, pid), &alarms, drains));
+            return Ok(report_end(screen, &log, (&name, pid), &alarms, drains));
         }
         if let Some(run) = run.filter(|run| drains.is_some() || run.drain_ms.is_some()) {
             let path = RunFile::path(&log);
@@ -106,7 +106,7 @@ impl Stop {
         let drain_seconds = drains.map_or(0, |time| time.as_secs());
         let told = if self.now { ending.at_once() } else { ending.gently(drain_seconds + PATIENCE) };
         match told? {
-            Told::Ended => Ok(stopped(screen, &log, (&name, pid), &alarms, drains)),
+            Told::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
             Told::GoesOn => {
                 let exit = screen
                     .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
@@ -123,7 +123,7 @@ fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
-fn named(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Result<String, CommandExit> {
+fn name_of(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Result<String, CommandExit> {
     if let Some(run) = run {
         return Ok(run.organism.clone());
     }
@@ -148,7 +148,7 @@ fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
 }
 
 /// Reports the end, what was wrong with its log until then, and what is still out if it waited for that.
-fn stopped(
+fn report_end(
     screen: Screen,
     log: &Path,
     (name, pid): (&str, u32),

@@ -1,4 +1,4 @@
-//! Someone is away whom an answer waits for: after two seconds the sender is told.
+//! Tells a sender who is away, if its answer waits for that.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::console::api_types::ApiRecord;
 
-/// How long a call waits before its sender is told.
+/// How long a call waits until its sender hears of it.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Calls below an answer that wait for someone who is away.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::house::{AgentHouse, AgentPlan};
+use crate::export::unpack;
 use crate::program::{PATIENCE, Ran};
 
 /// Sends a question and does not wait; returns its thread.
@@ -31,7 +32,7 @@ fn why(house: &AgentHouse, thread: &str) -> String {
 #[test]
 fn b21_a_model_that_is_away_is_waited_for_and_the_wait_costs_nothing() {
     let plan = AgentPlan {
-        replies: "[{error: {status: 503}, times: 3}, {say: I am back.}]",
+        replies: "[{error: {status: 503, body: strawberry}, times: 3}, {say: I am back.}]",
         rest: "budgets: {wall: 4s}",
         ..AgentPlan::default()
     };
@@ -52,6 +53,15 @@ fn b21_a_model_that_is_away_is_waited_for_and_the_wait_costs_nothing() {
     house.judged();
     let replay = house.systole(&["replay", &thread]);
     assert_eq!(replay.code, Some(0), "{replay:?}");
+    // The words of the failure may quote anything, so a redacted export leaves them out.
+    for (redact, file, is_there) in [(&[][..], "W", true), (&["--redact", "sensitive"], "T", false)] {
+        let zip = format!("{file}.zip");
+        let exported = house.systole(&[&["export", "@last", "-o", &zip], redact].concat());
+        assert_eq!(exported.code, Some(0), "{exported:?}");
+        unpack(house.path(), &zip, file);
+        let records = std::fs::read_to_string(house.path().join(file).join("records.jsonl")).unwrap();
+        assert_eq!(records.contains("strawberry"), is_there, "{records}");
+    }
 }
 
 #[test]

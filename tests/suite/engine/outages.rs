@@ -255,3 +255,59 @@ fn b21_a_wait_ends_although_the_clocks_differ() {
     }
     assert!(rig.engine.next_moment().is_none(), "nothing waits any more");
 }
+
+/// A reply of an attempt that only a wait has numbered comes again after a restart, because its receipt was lost.
+#[test]
+fn b21_a_reply_after_a_wait_gets_its_receipt_again_over_a_restart() {
+    let mut rig = patient();
+    asks(&mut rig, "k");
+    finds_away(&mut rig, "k", 1);
+    let quiet = quiet_ms(&rig);
+    passes(&mut rig, quiet);
+    rig.says_for(7, "1 t1 a2", JudgedContent::Items(vec![final_()]));
+    rig.settle();
+    let mut rig = rig.killed();
+    rig.receipts();
+    let reply = |attempt: u32| {
+        format!("<reply xmlns=\"urn:systole:listener:v1\" delivery=\"{} 1 t1 a{attempt}\"/>", root())
+    };
+    rig.sends(9, "agent", &reply(2));
+    rig.sends(10, "agent", &reply(1));
+    rig.settle();
+    assert_eq!(rig.receipts(), ["9: done", "10: done"], "both were taken before");
+}
+
+#[test]
+fn b21_calls_of_a_paused_thread_are_not_tried_and_keep_their_wait() {
+    let mut rig = patient();
+    for key in ["a", "b"] {
+        asks(&mut rig, key);
+        finds_away(&mut rig, key, 1);
+    }
+    rig.pauses(2, Some(&root_of("a")), true);
+    rig.settle();
+    let quiet = quiet_ms(&rig);
+    passes(&mut rig, quiet);
+    assert!(!is_out(&rig, "a", 2) && is_out(&rig, "b", 2), "{:?}", rig.seen());
+    rig.pauses(3, Some(&root_of("a")), false);
+    rig.settle();
+    assert!(!is_out(&rig, "a", 2), "it still waits");
+    answers(&mut rig, "b", 2);
+    assert!(is_out(&rig, "a", 2));
+}
+
+#[test]
+fn b21_a_listener_that_is_gone_does_not_hold_up_its_call_for_ever() {
+    let page = || Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+    let mut rig = Rig::with(page());
+    asks(&mut rig, "k");
+    finds_away(&mut rig, "k", 1);
+    let mut without = Composition { hash: Digest([9; 32]), ..page() };
+    without.listeners.remove(&name("agent"));
+    let mut rig = rig.killed_into(without.clone(), vec![page()]);
+    let waits: Vec<String> = rig.lines().into_iter().filter(|line| line.contains("waits")).collect();
+    assert_eq!(waits.len(), 1, "for its listener: {waits:?}");
+    passes(&mut rig, 60_000);
+    let rig = rig.killed_into(page(), vec![without]);
+    assert!(is_out(&rig, "k", 2), "{:?}", rig.seen());
+}

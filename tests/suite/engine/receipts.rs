@@ -14,14 +14,14 @@ use crate::pump::{call, final_, note, refused, set_timer, spawn, to_each};
 
 impl Rig {
     /// A listener sends this under that delivery and waits for its receipt.
-    fn says_for(&mut self, ticket: u64, delivery: &str, said: JudgedContent) {
+    pub(super) fn says_for(&mut self, ticket: u64, delivery: &str, said: JudgedContent) {
         let lease = self.leases.find(&format!("{} {delivery}", root())).expect("that delivery went out");
         let ticket = Some(Ticket(ticket));
         self.input(PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket }));
     }
 
     /// A listener sends these bytes and waits for its receipt. A connection to a lease is an empty reply.
-    fn sends(&mut self, ticket: u64, listener: &str, document: &str) {
+    pub(super) fn sends(&mut self, ticket: u64, listener: &str, document: &str) {
         let (speech, leases) = (ArrivedDocument::Bytes(document.into()), self.leases.clone());
         let find = |token: &str| leases.find(token);
         let ticket = Some(Ticket(ticket));
@@ -37,7 +37,7 @@ impl Rig {
     }
 
     /// The receipts since the last call, by ticket.
-    fn receipts(&self) -> Vec<String> {
+    pub(super) fn receipts(&self) -> Vec<String> {
         let is_receipt = |line: &String| line.split_once(": ").is_some_and(|(n, _)| n.parse::<u64>().is_ok());
         self.seen().into_iter().filter(is_receipt).collect()
     }

@@ -199,7 +199,7 @@ impl Ledger {
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
             Some(Act::Aside) if record.thread == "sys" => self.starts_or_ends(step),
-            Some(Act::Marks { call }) => self.marked(step, call),
+            Some(Act::Marks { call }) => self.take_mark(step, call),
             Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
     }
@@ -217,7 +217,7 @@ impl Ledger {
     }
 
     /// A wait with the code of a failure numbers the next attempt.
-    fn marked(&mut self, step: &Step<'_>, call: &str) {
+    fn take_mark(&mut self, step: &Step<'_>, call: &str) {
         let tag = step.core_named("attempt").filter(|tag| tag.attribute("code").is_some());
         let Some(number) = tag.and_then(|tag| tag.number("number")) else { return };
         self.with_call(&step.record.thread, call, |call| {

@@ -132,7 +132,7 @@ fn outage_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
 }
 
 /// A call has waited for as long as it may: it fails.
-pub(super) fn waited(d: &mut DecisionBuilder<'_>, id: &AttemptId, words: &str) {
+pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, words: &str) {
     let Some(call) = d.due_call(id).filter(|call| outage_left_ms(d, call) == 0) else { return };
     let Some(wait) = &call.waits else { return };
     let most_ms = d.page(call.config).map_or(0, |page| page.outage_ms);

@@ -389,7 +389,13 @@ fn attempt(thread: &mut Thread, record: &Record) {
             call.waits = Some(OutageWait { outage, since, is_sent });
             call.away_since.get_or_insert(since);
         }
-        Some(AttemptState::GoesOn(_)) => call.waits = None,
+        Some(AttemptState::GoesOn(outage)) => {
+            call.waits = None;
+            // Any other call that goes on only looks whether that one is back.
+            if outage == limits::LISTENER_AWAY || limits::is_with_broker(&outage) {
+                call.away_since = None;
+            }
+        }
         Some(AttemptState::Taken(at)) => {
             (call.taken, call.waits, call.away_since) = (Some(at), None, None);
         }

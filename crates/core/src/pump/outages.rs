@@ -139,7 +139,7 @@ impl Outages {
     }
 
     /// A listener has answered. Returns calls that go on: a few at first, because there may be room for a few only.
-    pub fn reached(
+    pub fn let_go_on(
         &mut self,
         listener: &Name,
         call: &(ThreadId, CallPath),

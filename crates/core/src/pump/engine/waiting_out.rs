@@ -22,12 +22,18 @@ impl Engine {
     pub(super) fn waits_out(&mut self, work: &ReadyTurn, has_failed: bool) -> bool {
         let Some(call) = self.state.due_call(&work.id) else { return false };
         let Some(OutageWait { outage, is_sent: false, .. }) = call.waits.clone() else { return false };
-        if outage != limits::LISTENER_AWAY {
+        if !self.dispatch_queue.has_seat(&work.listener) {
+            // Whatever else it waits for: it cannot be tried.
+            self.waits_for_listener(work)
+        } else if outage != limits::LISTENER_AWAY {
             self.keep(work.clone(), outage, has_failed);
-        } else if self.dispatch_queue.has_seat(&work.listener) && !self.outages.is_recorded() {
-            self.goes_on(work.clone());
+            true
+        } else {
+            if !self.outages.is_recorded() {
+                self.goes_on(work.clone());
+            }
+            true
         }
-        true
     }
 
     fn keep(&mut self, work: ReadyTurn, word: String, has_failed: bool) {
@@ -86,7 +92,7 @@ impl Engine {
     /// Lets a waiting turn queue for a slot.
     fn goes_on(&mut self, work: ReadyTurn) {
         let now = self.ticks();
-        // The listener had a queue when the call began to wait, and still has it.
+        // Only calls whose listener has a queue are kept here, and a queue lasts as long as the engine.
         let _has_queue = self.dispatch_queue.take(work, now, now);
     }
 
@@ -94,10 +100,9 @@ impl Engine {
     pub(super) fn begins_again(&mut self, work: ReadyTurn) {
         let key = (work.id.thread.clone(), work.id.call.clone());
         let waits = self.state.due_call(&work.id).and_then(|call| call.waits.clone());
-        let Some(OutageWait { outage, .. }) = waits else { return };
-        if outage != limits::LISTENER_AWAY && !self.outages.begins(&key) {
-            return self.dispatch_queue.unused(&work.listener);
-        }
+        let outage = waits.map(|wait| wait.outage);
+        let outage = outage.filter(|outage| outage == limits::LISTENER_AWAY || self.outages.begins(&key));
+        let Some(outage) = outage else { return self.dispatch_queue.unused(&work.listener) };
         self.reserved.insert(key);
         self.happened(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });
         self.follows(Effect::Ready(work));
@@ -111,7 +116,7 @@ impl Engine {
         }
         let call = (id.thread.clone(), id.call.clone());
         let (now, seed) = (self.ticks(), self.ports.seeds.draw());
-        for work in self.outages.reached(&judged.lease.listener, &call, now, seed) {
+        for work in self.outages.let_go_on(&judged.lease.listener, &call, now, seed) {
             self.goes_on(work);
         }
     }
@@ -136,13 +141,13 @@ impl Engine {
             self.goes_on(work);
         }
         while let Some((_, (thread, call))) = self.outage_ends.due(now) {
-            self.waited(&thread, &call);
+            self.end_wait(&thread, &call);
             // The clocks differ, or the wait is another one: the rest is waited for.
             self.ends_wait(&thread, &call);
         }
     }
 
-    fn waited(&mut self, thread: &ThreadId, path: &CallPath) {
+    fn end_wait(&mut self, thread: &ThreadId, path: &CallPath) {
         let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(wait) = &call.waits else { return };
         let words = outage_words(&wait.outage, &call.listener);
