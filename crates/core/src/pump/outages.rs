@@ -116,14 +116,10 @@ impl Outages {
         outage.next.get_or_insert_with(|| now.plus(pause_ms(outage.trials, seed)));
     }
 
-    /// Who is away for all calls to a listener. No one for a call that is tried again or may go on.
-    pub fn away(&self, work: &ReadyTurn) -> Option<&AwayParty> {
-        let call = (work.id.thread.clone(), work.id.call.clone());
-        if self.all.values().any(|one| one.tries(&call)) {
-            return None;
-        }
-        let mut met = self.all.iter();
-        met.find(|(_, one)| one.is_for_all && one.listeners.contains(&work.listener)).map(|(party, _)| party)
+    /// Who is away for all calls to a listener.
+    pub fn away(&self, listener: &Name) -> Option<&AwayParty> {
+        let mut all = self.all.iter();
+        all.find(|(_, one)| one.is_for_all && one.listeners.contains(listener)).map(|(party, _)| party)
     }
 
     /// A call that waits has a slot. Returns whether it may go on.

@@ -56,7 +56,9 @@ impl Engine {
         if self.outages.is_empty() {
             return false;
         }
-        let Some(word) = self.outages.away(work).map(|party| party.word.clone()) else { return false };
+        let Some(word) = self.outages.away(&work.listener).map(|party| party.word.clone()) else {
+            return false;
+        };
         // What may be out already gets its new number first.
         let key = (work.id.thread.clone(), work.id.call.clone());
         if self.suspects.contains(&key) || self.elsewhere.has(&key.0, &key.1) {
