@@ -210,14 +210,15 @@ fn b21_what_may_go_on_and_has_no_slot_is_not_lost_with_the_pump() {
 #[test]
 fn b21_what_may_be_out_is_not_taken_back_into_a_wait() {
     let mut rig = patient();
-    for key in ["a", "b", "c"] {
+    for key in ["a", "b", "c", "d"] {
         asks(&mut rig, key);
     }
     // From here on one call at a time goes out.
     let page = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
     let mut rig = rig.killed_into(page, vec![]);
-    let mut keys = vec!["a", "b", "c"];
-    for _ in 0..2 {
+    let mut keys = vec!["a", "b", "c", "d"];
+    // Each goes out before it is on disk that the one before waits; so the last is the first that meets the outage.
+    for _ in 0..3 {
         let place = keys.iter().position(|key| is_out(&rig, key, 2)).expect("one is out");
         finds_away(&mut rig, keys.remove(place), 2);
     }
