@@ -192,7 +192,7 @@ pub const KEYS: &[ConfigKey] = &[
     later("listeners.NAME.dead", "what happens to dead letters"),
     key("limits", "as its keys", "limits of the whole organism").of(MAP),
     key("limits.message", "1MiB", "the largest message from any sender, 1KiB to 1MiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) })),
-    key("limits.outage", "3d", "how long a call waits for a broker, worker, program or model that is away, 0s to 365d; with 0s it fails at once").of(KeyForm::Duration(MeasureBounds { least: ("0s", 0), most: ("365d", limits::OUTAGE_MOST_MS) })),
+    key("limits.outage", "3d", "how long a call waits for a broker, worker, program or model that is away, 0s to 365d; with 0s it fails at once, or over NATS at its `timeout`").of(KeyForm::Duration(MeasureBounds { least: ("0s", 0), most: ("365d", limits::OUTAGE_MOST_MS) })),
     key("log", "as its keys", "where the log is kept").of(MAP),
     key("log.path", "./organism.db", "the log's file, or the copy of a log in NATS; a path from this file's folder").of(TEXT),
     key("log.nats", "none", "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it").of(KeyForm::Lines),

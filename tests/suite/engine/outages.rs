@@ -1,6 +1,6 @@
 //! Calls that wait for someone who is away: who waits, who is tried again and when, and what ends the wait.
 
-use systole_core::types::composition::OnUnknown;
+use systole_core::types::composition::{OnUnknown, Reach};
 use systole_core::types::limits;
 
 use super::*;
@@ -314,4 +314,29 @@ fn b21_a_listener_that_is_gone_does_not_hold_up_its_call_for_ever() {
     passes(&mut rig, 60_000);
     let rig = rig.killed_into(page(), vec![without]);
     assert!(is_out(&rig, "k", 2), "{:?}", rig.seen());
+}
+
+/// No worker takes the delivery. How long it lies there depends on the file.
+#[test]
+fn b21_a_delivery_that_no_worker_takes_fails_at_its_limit() {
+    for (outage_ms, words) in [
+        (0, "no worker takes work for agent for 1 m, as long as its timeout allows"),
+        (600_000, "no worker takes work for agent for 10 m, as long as `limits.outage` allows"),
+    ] {
+        let mut page = Composition { outage_ms, ..composition() };
+        let agent = page.listeners.get_mut("agent").unwrap();
+        (agent.reach, agent.timeout_ms) = (Reach::Nats, 60_000);
+        let mut rig = Rig::with(page);
+        asks(&mut rig, "k");
+        rig.input(PumpInput::Untaken { token: LeaseToken(format!("{} 1 t1 a1", root()).into()) });
+        rig.settle();
+        let quiet = quiet_ms(&rig);
+        passes(&mut rig, quiet - 1);
+        let failed = |rig: &Rig| rig.lines().iter().any(|line| line.contains("dead-letter"));
+        assert!(!failed(&rig));
+        passes(&mut rig, 1);
+        let last = String::from_utf8_lossy(&rig.records().pop().unwrap().body).into_owned();
+        assert!(failed(&rig) && last.contains(words), "{last}");
+        assert!(rig.seen().iter().any(|line| line.starts_with("call back")), "its delivery is taken back");
+    }
 }

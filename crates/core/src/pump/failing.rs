@@ -8,6 +8,7 @@ use super::state::Call;
 use super::wrapping;
 use crate::rules::core_payload::{self, AttemptRecord, AttemptState};
 use crate::types::codes::Code;
+use crate::types::composition::Composition;
 use crate::types::delivery::work_key;
 use crate::types::flow::PumpFailure;
 use crate::types::ids::{AttemptId, CallPath, ThreadId};
@@ -116,8 +117,7 @@ pub(super) fn waits(
     failing: &PumpFailure,
 ) -> bool {
     let Some(call) = d.due_call(id).filter(|call| begun(call).is_none()) else { return false };
-    let left_ms = outage_left_ms(d, call);
-    if left_ms == 0 {
+    if wait_left_ms(d, call) == 0 {
         return false;
     }
     let (outage, words) = (outage.to_owned(), failing.words.clone());
@@ -125,20 +125,33 @@ pub(super) fn waits(
     true
 }
 
-/// How long a call may still wait for someone who is away.
-fn outage_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
-    let most_ms = d.page(call.config).map_or(0, |page| page.outage_ms);
-    most_ms.saturating_sub(call.away_since.map_or(0, |since| d.at().since(since)))
+/// How long a call may wait for someone who is away. If the file lets none wait, a delivery that lies with the broker
+/// has its timeout.
+pub(super) fn longest_wait_ms(page: Option<&Composition>, call: &Call) -> u64 {
+    let Some(page) = page else { return 0 };
+    let is_sent = call.waits.as_ref().is_some_and(|wait| wait.is_sent);
+    match page.outage_ms {
+        0 if is_sent => page.listener(&call.listener).map_or(0, |listener| listener.timeout_ms),
+        most_ms => most_ms,
+    }
+}
+
+fn wait_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
+    let waited_ms = call.away_since.map_or(0, |since| d.at().since(since));
+    longest_wait_ms(d.page(call.config), call).saturating_sub(waited_ms)
 }
 
 /// A call has waited for as long as it may: it fails.
 pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, words: &str) {
-    let Some(call) = d.due_call(id).filter(|call| outage_left_ms(d, call) == 0) else { return };
+    let Some(call) = d.due_call(id).filter(|call| wait_left_ms(d, call) == 0) else { return };
     let Some(wait) = &call.waits else { return };
-    let most_ms = d.page(call.config).map_or(0, |page| page.outage_ms);
-    let code = if wait.is_sent { Code::ListenerTimeout } else { Code::ListenerDown };
-    let words = format!("{words} for {}, as long as `limits.outage` allows", spoken(most_ms));
-    let is_sent = wait.is_sent;
+    let page = d.page(call.config);
+    let by = if page.is_some_and(|page| page.outage_ms > 0) { "`limits.outage`" } else { "its timeout" };
+    let words = format!("{words} for {}, as long as {by} allows", spoken(longest_wait_ms(page, call)));
+    let (is_sent, code) = match wait.is_sent {
+        true => (true, Code::ListenerTimeout),
+        false => (false, Code::ListenerDown),
+    };
     failed(d, &id.thread, &id.call, &PumpFailure { code, words }, false, false);
     if is_sent {
         let (thread, call, why) = (id.thread.clone(), id.call.clone(), CallBack::TimedOut);

@@ -3,6 +3,7 @@
 
 use super::Engine;
 use crate::pump::event::{Effect, EventKind, ReadyTurn};
+use crate::pump::failing::longest_wait_ms;
 use crate::pump::outages::{AwayParty, TrialRoom};
 use crate::pump::state::{Call, OutageWait};
 use crate::rules::core_payload::AttemptState;
@@ -162,7 +163,7 @@ impl Engine {
     pub(super) fn ends_wait(&mut self, thread: &ThreadId, path: &CallPath) {
         let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(since) = call.away_since.filter(|_| call.waits.is_some()) else { return };
-        let most_ms = self.outage_ms(call);
+        let most_ms = longest_wait_ms(self.state.book.page(call.config).map(|page| &**page), call);
         if most_ms > 0 {
             let left_ms = most_ms.saturating_sub(self.now().since(since));
             self.outage_ends.put(self.ticks().plus(left_ms.max(1)), (thread.clone(), path.clone()));
