@@ -37,6 +37,8 @@ await story(async (stage) => {
   const page = await context.newPage();
   stage.expects(/status of 401/);
   await page.goto(facts.address);
+  // The browser gives the field the focus a moment after the page has loaded.
+  await page.locator('input:focus').waitFor();
   await page.keyboard.type(facts.token);
   await page.keyboard.press('Enter');
   await page.locator('.who').waitFor();
