@@ -271,7 +271,7 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     if let Some(state) = core_payload::read_attempt_state(&record.body) {
         let (what, words) = match state {
             AttemptState::Waits { outage, words, .. } => (format!("waits: {outage} away"), plain(&words)),
-            AttemptState::GoesOn(outage) if limits::is_with_broker(&outage) => {
+            AttemptState::GoesOn(outage) if limits::is_with_broker(&outage) || limits::is_queued(&outage) => {
                 (format!("goes on: {outage} back"), String::new())
             }
             AttemptState::GoesOn(outage) => (format!("is tried again, {outage} was away"), String::new()),

@@ -103,6 +103,9 @@ impl Orphan {
             Some(id) => {
                 format!("put {listener} back into the file as it was, or systole reject {id} --note WHY")
             }
+            None if self.caller.is_none() => {
+                format!("put {listener} back into the file as it was, or systole cancel --to {listener}")
+            }
             None => format!("put {listener} back into the file as it was, or systole cancel {thread}"),
         }
     }

@@ -89,6 +89,12 @@ fn who(call: &Call, wait: &OutageWait) -> String {
     format!("{} {}", call.listener.as_str(), wait.outage)
 }
 
+/// Whether a call that waits has no place in the queue of its listener.
+fn is_apart(wait: &&OutageWait) -> bool {
+    let outage = wait.outage.as_str();
+    !wait.is_sent && (outage == limits::LISTENER_AWAY || !limits::is_queued(outage))
+}
+
 /// When a call could first go out: since then it is in its listener's queue.
 fn due_at(call: &Call) -> Millis {
     call.ready_at.max(call.not_before)
@@ -111,7 +117,7 @@ impl DueCalls {
                     posts.insert(key, DueCallState::Stopped);
                 } else if let Some((by, _)) = halted.as_ref().filter(|(_, since)| due_at(call) >= *since) {
                     posts.insert(key, DueCallState::Paused { by: by.clone() });
-                } else if let Some(wait) = call.waits.as_ref().filter(|wait| !wait.is_sent) {
+                } else if let Some(wait) = call.waits.as_ref().filter(is_apart) {
                     let since = call.away_since.unwrap_or(wait.since);
                     absent.entry(who(call, wait)).or_default().push((key.0, key.1, wait, since));
                 } else if call.not_before > now {

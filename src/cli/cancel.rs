@@ -1,5 +1,5 @@
-//! `systole cancel`: ends a thread and everything below it, through the organism that runs on the log or elsewhere, or
-//! through one that is started here only for that.
+//! `systole cancel`: ends a thread and everything below it, or the calls that wait for a listener, through the organism
+//! that runs on the log or elsewhere, or through one that is started here only for that.
 
 use clap::Args;
 
@@ -10,68 +10,144 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
-use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded};
+use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded, WaitingCancelled};
 use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 
-/// Ends a thread and everything below it.
+/// Ends a thread and everything below it, or the calls that wait for a listener.
 ///
-/// Its listeners are asked to stop. Its records stay.
+/// Its listeners are asked to stop. Its records stay. With --to, every call ends that waits because the listener, its
+/// worker, program or model is away; each caller is told, and its thread goes on.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  systole cancel @last")]
+  systole cancel @last
+  systole cancel --to weather")]
 pub(super) struct Cancel {
     #[command(flatten)]
     place: Place,
     /// The thread: an id, the beginning of one, or @last
-    thread: String,
+    #[arg(required_unless_present = "to", conflicts_with = "to")]
+    thread: Option<String>,
+    /// End the calls that wait for this listener, and no thread
+    #[arg(long, value_name = "LISTENER", value_parser = Name::parse)]
+    to: Option<Name>,
 }
 
 impl Cancel {
     pub(super) fn run(self) -> CommandExit {
-        Order { place: self.place, thread: self.thread, is_gentle: false }.carry_out()
+        let what = match (self.thread, self.to) {
+            (_, Some(to)) => EndTarget::CallsTo(to),
+            (thread, None) => EndTarget::Thread { named: thread.unwrap_or_default(), is_gentle: false },
+        };
+        EndOrder { place: self.place, what }.carry_out()
     }
 }
-/// An order to end a thread; `cancel` and `end` carry it out in the same way.
-pub(super) struct Order {
-    pub(super) place: Place,
-    /// The thread as typed.
-    pub(super) thread: String,
-    /// Whether to end it only if it is at rest.
-    pub(super) is_gentle: bool,
+
+/// What is to end.
+pub(super) enum EndTarget<T = String> {
+    /// A thread, as typed or found.
+    Thread {
+        named: T,
+        /// Whether to end it only if it is at rest.
+        is_gentle: bool,
+    },
+    /// The calls that wait for a listener.
+    CallsTo(Name),
 }
 
-impl Order {
-    /// Lets the running organism, or one started here, end the thread.
+impl EndTarget {
+    fn found(
+        &self,
+        find: impl FnOnce(&str) -> Result<ThreadId, CommandExit>,
+    ) -> Result<EndTarget<ThreadId>, CommandExit> {
+        Ok(match self {
+            EndTarget::Thread { named, is_gentle } => {
+                EndTarget::Thread { named: find(named)?, is_gentle: *is_gentle }
+            }
+            EndTarget::CallsTo(to) => EndTarget::CallsTo(to.clone()),
+        })
+    }
+}
+
+impl EndTarget<ThreadId> {
+    /// Orders a running organism. Returns how many have ended.
+    fn through(&self, client: &DoorClient) -> DoorResult<usize> {
+        match self {
+            EndTarget::Thread { named, is_gentle: true } => {
+                client.end(named.as_str()).map(|decided| decided.map(|_| 1))
+            }
+            EndTarget::Thread { named, is_gentle: false } => {
+                client.cancel(named.as_str()).map(|decided| decided.map(|_| 1))
+            }
+            EndTarget::CallsTo(to) => {
+                client.cancel_waiting(to.as_str()).map(|decided| decided.map(|ended| ended.cancelled))
+            }
+        }
+    }
+
+    fn done(&self, screen: Screen, ended: usize) -> CommandExit {
+        match self {
+            EndTarget::Thread { named, is_gentle } => {
+                let id = named.to_string();
+                match (screen.json, is_gentle) {
+                    (true, true) => screen.value(&ThreadEnded { ended: id }),
+                    (true, false) => screen.value(&ThreadCancelled { cancelled: id }),
+                    (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
+                    (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
+                }
+            }
+            EndTarget::CallsTo(to) => {
+                let nothing = || {
+                    let words =
+                        format!("no call to {to} waits for someone who is away; nothing is cancelled");
+                    let exit = screen.fail(CommandExit::Failed, words);
+                    screen.say("  try: systole why --all, which says what each thread waits for");
+                    exit
+                };
+                match (screen.json, ended) {
+                    (true, cancelled) => screen.value(&WaitingCancelled { to: to.to_string(), cancelled }),
+                    (false, 0) => return nothing(),
+                    (false, 1) => screen.say(format!("1 call to {to} is cancelled; its thread goes on")),
+                    (false, _) => {
+                        screen.say(format!("{ended} calls to {to} are cancelled; their threads go on"));
+                    }
+                }
+                return if ended == 0 { CommandExit::Failed } else { CommandExit::Done };
+            }
+        }
+        CommandExit::Done
+    }
+}
+
+/// An order to end something; `cancel` and `end` carry it out in the same way.
+pub(super) struct EndOrder {
+    pub(super) place: Place,
+    pub(super) what: EndTarget,
+}
+
+impl EndOrder {
+    /// Lets the running organism, or one started here, carry it out.
     pub(super) fn carry_out(&self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    /// Orders a running organism.
-    fn through(&self, client: &DoorClient, thread: &ThreadId) -> DoorResult<()> {
-        match self.is_gentle {
-            true => client.end(thread.as_str()).map(|decided| decided.map(|_| ())),
-            false => client.cancel(thread.as_str()).map(|decided| decided.map(|_| ())),
-        }
-    }
-
     fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
-            let thread = elsewhere.find(&self.thread)?;
-            return Ok(match elsewhere.decided(self.through(&elsewhere.client, &thread))? {
-                Ok(()) => self.done(screen, &thread),
+            let what = self.what.found(|typed| elsewhere.find(typed))?;
+            return Ok(match elsewhere.decided(what.through(&elsewhere.client))? {
+                Ok(ended) => what.done(screen, ended),
                 Err(refusal) => not_done(screen, &refusal),
             });
         }
         let log = self.place.log(screen)?;
-        let thread = thread_name::find(screen, &log, &self.thread)?;
+        let what = self.what.found(|typed| thread_name::find(screen, &log, typed))?;
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            match self.through(&DoorClient::of(&run), &thread) {
-                Ok(Ok(())) => return Ok(self.done(screen, &thread)),
+            match what.through(&DoorClient::of(&run)) {
+                Ok(Ok(ended)) => return Ok(what.done(screen, ended)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
@@ -79,36 +155,34 @@ impl Order {
                 Err(fault) => return Err(unheard(screen, &fault)),
             }
         }
-        let work = async { Box::pin(self.in_process(screen, thread)).await.unwrap_or_else(|exit| exit) };
+        let work = async { Box::pin(self.in_process(screen, what)).await.unwrap_or_else(|exit| exit) };
         Ok(here::with_runtime(screen, work))
     }
 
-    async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<CommandExit, CommandExit> {
+    async fn in_process(
+        &self,
+        screen: Screen,
+        what: EndTarget<ThreadId>,
+    ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
         let (front, by) = (organism.front(), Name::operator());
-        let reply = match self.is_gentle {
-            true => front.end(by, thread.clone()).await,
-            false => front.cancel(by, thread.clone()).await,
+        let one = |reply| match reply {
+            SenderReply::Refused(refusal) => Err(refusal),
+            SenderReply::Done | SenderReply::Receipt(..) => Ok(1),
         };
-        let exit = match reply {
-            Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
-            Some(SenderReply::Done | SenderReply::Receipt(..)) => self.done(screen, &thread),
+        let ended = match &what {
+            EndTarget::Thread { named, is_gentle: true } => front.end(by, named.clone()).await.map(one),
+            EndTarget::Thread { named, is_gentle: false } => front.cancel(by, named.clone()).await.map(one),
+            EndTarget::CallsTo(to) => front.cancel_waiting(&by, to).await,
+        };
+        let exit = match ended {
+            Some(Err(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
+            Some(Ok(ended)) => what.done(screen, ended),
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
         Ok(here::ended(screen, &ended).unwrap_or(exit))
-    }
-
-    fn done(&self, screen: Screen, thread: &ThreadId) -> CommandExit {
-        let id = thread.to_string();
-        match (screen.json, self.is_gentle) {
-            (true, true) => screen.value(&ThreadEnded { ended: id }),
-            (true, false) => screen.value(&ThreadCancelled { cancelled: id }),
-            (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
-            (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
-        }
-        CommandExit::Done
     }
 }
 

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::cancel::Order;
+use super::cancel::{EndOrder, EndTarget};
 use super::exit::CommandExit;
 use super::place::Place;
 
@@ -22,6 +22,7 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn run(self) -> CommandExit {
-        Order { place: self.place, thread: self.thread, is_gentle: true }.carry_out()
+        let what = EndTarget::Thread { named: self.thread, is_gentle: true };
+        EndOrder { place: self.place, what }.carry_out()
     }
 }

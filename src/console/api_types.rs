@@ -455,6 +455,15 @@ pub struct ThreadCancelled {
     pub cancelled: String,
 }
 
+/// The calls that waited for a listener were ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WaitingCancelled {
+    /// The listener.
+    pub to: String,
+    /// How many.
+    pub cancelled: usize,
+}
+
 /// A person's decision on a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -258,6 +258,11 @@ impl DoorClient {
         self.order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
+    /// Ends the calls that wait for a listener.
+    pub fn cancel_waiting(&self, to: &str) -> DoorResult<api_types::WaitingCancelled> {
+        self.order(&format!("/v1/listeners/{to}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
+    }
+
     /// Decides a request that waits for a person.
     pub fn rule(
         &self,

@@ -103,6 +103,23 @@ pub(super) async fn cancel(
     .await
 }
 
+/// Ends the calls that wait for a listener, as far as the client may.
+pub(super) async fn cancel_waiting(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(listener): Path<String>,
+) -> Response {
+    let to = match Name::parse(&listener) {
+        Ok(to) => to,
+        Err(malformed) => return bad_request(malformed.to_string()),
+    };
+    match state.front.cancel_waiting(&client, &to).await {
+        Some(Ok(cancelled)) => Json(api_types::WaitingCancelled { to: listener, cancelled }).into_response(),
+        Some(Err(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}
+
 /// Ends a root at rest.
 pub(super) async fn end(
     State(state): State<Arc<HttpState>>,

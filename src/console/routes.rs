@@ -25,7 +25,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 37] = [
+const ROUTES: [ApiRoute; 38] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -35,6 +35,7 @@ const ROUTES: [ApiRoute; 37] = [
     route("get", "/v1/decisions", || get(reading::decisions)),
     route("post", "/v1/pause", || post(steering::pause_all)),
     route("post", "/v1/resume", || post(steering::resume_all)),
+    route("post", "/v1/listeners/{listener}/cancel", || post(live_routes::cancel_waiting)),
     route("get", "/v1/threads", || get(reading::threads)),
     route("get", "/v1/threads/{thread}", || get(reading::thread)),
     route("get", "/v1/threads/{thread}/records", || get(reading::records)),

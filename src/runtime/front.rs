@@ -16,11 +16,13 @@ use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
 use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
+use crate::audit::outages;
 use crate::config;
 use crate::edges::log::alarms::{LogAlarm, LogAlarms};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
+use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -148,6 +150,29 @@ impl OrganismHandle {
         let (ticket, reply) = self.room.enter();
         self.send(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
         reply.await.ok()
+    }
+
+    /// Ends the calls to a listener that wait for someone who is away, as far as that client may. Returns how many have
+    /// ended; `None` if the organism has stopped.
+    pub async fn cancel_waiting(&self, by: &Name, to: &Name) -> Option<Result<usize, Box<Refusal>>> {
+        let (reader, name) = (self.reader.clone(), to.clone());
+        let read = tokio::task::spawn_blocking(move || outages::calls_to(&*reader, &name)).await;
+        let Ok(Ok(waiting)) = read else {
+            let words = "the log cannot be read at the moment";
+            return Some(Err(Box::new(Refusal::new(Code::IngressUnavailable, words))));
+        };
+        let mut replies = Vec::new();
+        for (thread, call) in waiting {
+            let (ticket, reply) = self.room.enter();
+            let order = ClientOrder::CancelCall { ticket, by: by.clone(), thread, call };
+            self.send(PumpInput::Ordered(order)).await?;
+            replies.push(reply);
+        }
+        let mut ended = 0;
+        for reply in replies {
+            ended += usize::from(matches!(reply.await.ok()?, SenderReply::Done));
+        }
+        Some(Ok(ended))
     }
 
     /// The number of workers for each listener over NATS. Empty if no listener uses NATS. An error says why it is

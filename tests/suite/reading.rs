@@ -329,6 +329,7 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     let ReadStage { waits, rests, asked, .. } = stage;
     for (path, concrete) in [
         ("/v1/pause", "/v1/pause?note=lunch".to_owned()),
+        ("/v1/listeners/{listener}/cancel", "/v1/listeners/echo/cancel".to_owned()),
         ("/v1/threads/{thread}/pause", format!("/v1/threads/{waits}/pause")),
         ("/v1/threads/{thread}/resume", format!("/v1/threads/{waits}/resume")),
         ("/v1/resume", "/v1/resume".to_owned()),

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use async_nats::ConnectOptions;
@@ -405,4 +406,34 @@ fn d2_what_cannot_be_run_so_is_refused_with_the_fix() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(words), "{ran:?}");
     }
+}
+
+/// The host works for a listener whose program is missing there for a while.
+#[test]
+fn b21_a_program_that_cannot_be_started_on_a_host_is_waited_for() {
+    let house = RoleHouse::build(SILENT, &ProgramGate::open(), ", mode: once");
+    for folder in [&house.pump, &house.host] {
+        let file = folder.path().join("organism.yaml");
+        let yaml = std::fs::read_to_string(&file).unwrap().replace("[python3, till.py]", "[./till.sh]");
+        std::fs::write(file, yaml).unwrap();
+    }
+    let script =
+        "#!/bin/sh\ncat > /dev/null\necho '<total xmlns=\"https://xml-pipeline.org/ns/shop/v1\">3</total>'\n";
+    let (here, away) = (house.host.path().join("till.sh"), house.host.path().join("away.sh"));
+    std::fs::write(&here, script).unwrap();
+    std::fs::set_permissions(&here, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let pump = house.pumps();
+    let host = house.hosts_one("till");
+    std::fs::rename(&here, &away).unwrap();
+    let mut events = house.events("");
+    let thread = house.sends("apples");
+    let waits = comes(&mut events, &thread, "waits");
+    assert!(waits["body"].as_str().unwrap().contains("outage=\"program\""), "{waits:?}");
+    std::fs::rename(&away, &here).unwrap();
+    comes(&mut events, &thread, "final");
+    let told = house.systole(&["log", &thread, "--json"]).kinds();
+    let attempts: Vec<_> = told.iter().filter(|kind| kind.starts_with("attempt/")).collect();
+    assert_eq!(attempts, ["attempt/waits", "attempt/goes-on"], "{told:?}");
+    assert_eq!(stops(host).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
 }

@@ -50,8 +50,8 @@ pub(crate) enum State {
     Runs(String),
     /// A timer that has not fired.
     Ticks(String),
-    /// A timer that fired.
-    Fired,
+    /// A timer that fired, and who kept work of its call waiting then.
+    Fired(Option<String>),
     /// A timer that was cancelled.
     Stopped,
     /// It is over.
@@ -155,7 +155,7 @@ impl Facts {
     pub(crate) fn arrival(&mut self, payload: &Payload) {
         let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
         if is_core("timer-fired") {
-            self.timer(payload, State::Fired);
+            self.timer(payload, State::Fired(payload.attribute("away")));
         } else if is_core("thread-finished")
             && let Some((key, at)) = payload.attribute("id").and_then(|id| self.threads.remove(&id))
         {

@@ -252,7 +252,12 @@ fn outage_ends(word: &str, reason: &WaitReason) -> String {
             "the broker, when it can be reached; it costs no attempt until then".to_owned()
         }
         limits::LISTENER_AWAY => {
-            format!("a file with {}, and a start with it; systole cancel ends the thread", reason.listener)
+            let to = &reason.listener;
+            format!("a file with {to}, and a start with it; systole cancel --to {to} ends such calls")
+        }
+        limits::ELEMENT_AWAY => {
+            let to = &reason.listener;
+            format!("a file in which {to} takes it, and a start; systole cancel --to {to} ends such calls")
         }
         _ => {
             "its return: one of these calls is tried again from time to time; it costs no attempt".to_owned()

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use systole_kit::Payload;
-use systole_kit::nats::{DocumentFault, HeldDelivery};
+use systole_kit::nats::{DocumentFault, HeldDelivery, UNSTARTED};
 use systole_kit::reply::ListenerDocument;
 use systole_kit::told::{PumpAnswer, PumpDocument};
 use tokio::sync::{mpsc, watch};
@@ -43,6 +43,8 @@ enum Report {
     Said(DocumentKind, Vec<u8>),
     /// No answer will come.
     Gone(Code, String),
+    /// Its program cannot be started.
+    Unstarted(String),
     /// It cannot be started now.
     NotNow,
 }
@@ -111,9 +113,7 @@ impl Relays {
                 CarrierReport::Gone { token, code, words } => {
                     self.goes(&token.0, Report::Gone(code, words)).await
                 }
-                CarrierReport::Away { token, words } => {
-                    self.goes(&token.0, Report::Gone(Code::ListenerDown, words)).await
-                }
+                CarrierReport::Away { token, words } => self.goes(&token.0, Report::Unstarted(words)).await,
                 CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
                 // A host carries nothing over NATS itself.
                 CarrierReport::Joined { .. }
@@ -296,6 +296,12 @@ impl Relays {
             Report::Gone(code, words) => {
                 if stand == Stand::Wanted {
                     held.gone(code.as_str(), &words).await;
+                }
+                return Goes::Over;
+            }
+            Report::Unstarted(words) => {
+                if stand == Stand::Wanted {
+                    held.gone(UNSTARTED, &words).await;
                 }
                 return Goes::Over;
             }

@@ -156,6 +156,10 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
         OutsideInput::Cancelled => {
             CueKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
         }
+        OutsideInput::CallCancelled(by) => {
+            let (by, call) = (by.clone(), h.call.clone()?);
+            CueKind::Ordered(ClientOrder::CancelCall { ticket, by, thread, call })
+        }
         OutsideInput::Ended => CueKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread }),
         OutsideInput::Refused => CueKind::Refused { at, is_late: false },
         OutsideInput::Late => CueKind::Refused { at, is_late: true },

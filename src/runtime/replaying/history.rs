@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use systole_core::pump::cancelling::CANCELLED_BY;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::codes::Code;
@@ -87,6 +88,8 @@ pub(super) enum OutsideInput {
     Paused { halts: bool },
     /// A thread is cancelled.
     Cancelled,
+    /// A call that waited is cancelled, by that client.
+    CallCancelled(Name),
     /// A root at rest is ended.
     Ended,
     /// A person decides about a request.
@@ -450,6 +453,9 @@ fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<Outs
         }
         (RecordKind::Terminal, RecordCode::Ended) => OutsideInput::Ended,
         (RecordKind::Terminal, _) if is_cancelled_outside(tree, at, record) => OutsideInput::Cancelled,
+        (RecordKind::Outcome, RecordCode::Code(Code::CancelledThread)) => {
+            OutsideInput::CallCancelled(cancelled_by(record)?)
+        }
         (
             RecordKind::Approval,
             RecordCode::Approving(
@@ -462,6 +468,13 @@ fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<Outs
         }
         _ => return None,
     })
+}
+
+/// The client that cancelled a call which waited.
+fn cancelled_by(record: &Record) -> Option<Name> {
+    let (_, words) = core_payload::error_words(&record.body)?;
+    let (by, _) = words.strip_prefix(CANCELLED_BY)?.split_once(": ")?;
+    Name::parse(by).ok()
 }
 
 /// Whether an order from outside ended this thread. Otherwise the end of its parent did, or its parent's call.

@@ -1,5 +1,6 @@
 //! Calls that wait for someone who is away: who waits, who is tried again and when, and what ends the wait.
 
+use systole_core::types::budget::Budgets;
 use systole_core::types::composition::{OnUnknown, Reach};
 use systole_core::types::limits;
 
@@ -339,4 +340,81 @@ fn b21_a_delivery_that_no_worker_takes_fails_at_its_limit() {
         assert!(failed(&rig) && last.contains(words), "{last}");
         assert!(rig.seen().iter().any(|line| line.starts_with("call back")), "its delivery is taken back");
     }
+}
+
+/// No worker comes for longer than a message may take. The calls that queue behind those it would take wait too.
+#[test]
+fn b21_calls_that_queue_behind_an_absent_worker_use_no_time_also_over_a_restart() {
+    let page = || {
+        let mut page = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+        page.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
+        let agent = page.listeners.get_mut("agent").unwrap();
+        (agent.reach, agent.in_flight) = (Reach::Nats, 2);
+        page
+    };
+    let token = |key: &str| LeaseToken(format!("{} 1 t1 a1", root_of(key)).into());
+    let waits = |rig: &Rig| rig.lines().iter().filter(|line| line.contains("attempt/waits")).count();
+    let mut rig = Rig::with(page());
+    for key in ["a", "b", "c"] {
+        asks(&mut rig, key);
+    }
+    rig.input(PumpInput::Untaken { token: token("a") });
+    rig.settle();
+    assert_eq!(waits(&rig), 1, "another worker may be at work: {:?}", rig.lines());
+    rig.input(PumpInput::Untaken { token: token("b") });
+    rig.settle();
+    asks(&mut rig, "d");
+    assert_eq!(waits(&rig), 4, "{:?}", rig.lines());
+    passes(&mut rig, 600_000);
+    let mut rig = rig.killed_into(page(), vec![]);
+    let found = vec![token("a"), token("b")];
+    rig.input(PumpInput::Adopted { listener: name("agent"), found, lost: None });
+    rig.settle();
+    passes(&mut rig, 600_000);
+    for (key, goes_on) in [("a", None), ("b", Some("c")), ("c", Some("d")), ("d", None)] {
+        let now = rig.outside.now();
+        rig.input(PumpInput::Taken { token: token(key), age_ms: 1, now, has_waited: false });
+        answers(&mut rig, key, 1);
+        assert!(goes_on.is_none_or(|next| is_out(&rig, next, 1)), "{:?}", rig.lines());
+    }
+    let all: Vec<String> = rig.records().iter().map(record_line).collect();
+    let count = |what: &str| all.iter().filter(|line| line.contains(what)).count();
+    let said = ["message/final", "attempt/waits", "attempt/goes-on", "attempt/taken", "budget", "outcome/"];
+    assert_eq!(said.map(count), [4, 4, 2, 2, 0, 0], "{all:#?}");
+}
+
+/// The organism starts with a file whose listener takes another element.
+#[test]
+fn b21_an_element_that_a_listener_no_longer_takes_is_waited_for_until_a_file_has_it() {
+    let page = |hash: u8, takes: bool| {
+        let outage_ms = limits::OUTAGE_MS;
+        let mut page = Composition { outage_ms, hash: Digest([hash; 32]), ..composition() };
+        let agent = page.listeners.get_mut("agent").unwrap();
+        if !takes {
+            agent.accepts.clear();
+        }
+        page
+    };
+    let mut rig = Rig::with(page(1, true));
+    asks(&mut rig, "k");
+    answers(&mut rig, "k", 1);
+    asks(&mut rig, "open");
+    assert!(is_out(&rig, "open", 1));
+    let mut rig = rig.killed_into(page(2, false), vec![page(1, true)]);
+    passes(&mut rig, 3_600_000);
+    assert!(!is_out(&rig, "open", 2));
+    assert_eq!(rig.lines().iter().filter(|line| line.contains("attempt/")).count(), 2, "{:?}", rig.lines());
+    let body = String::from_utf8_lossy(&rig.records().pop().unwrap().body).into_owned();
+    assert!(body.contains("agent does not take &lt;agent&gt;"), "{body}");
+    // Also while it is paused, and over a start with the same file.
+    rig.pauses(2, Some(&root_of("open")), true);
+    rig.settle();
+    let mut rig = rig.killed_into(page(2, false), vec![page(1, true)]);
+    rig.pauses(3, Some(&root_of("open")), false);
+    rig.settle();
+    assert!(!is_out(&rig, "open", 2));
+    let mut rig = rig.killed_into(page(1, true), vec![page(2, false)]);
+    assert!(is_out(&rig, "open", 2), "{:?}", rig.lines());
+    answers(&mut rig, "open", 2);
+    assert!(rig.lines().iter().any(|line| line.contains("message/final")), "{:?}", rig.lines());
 }

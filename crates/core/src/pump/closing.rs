@@ -94,14 +94,35 @@ pub(super) fn close_failed(
     path: &CallPath,
     refusal: &Refusal,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
-    let fact =
-        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
-            .to(&call.caller.clone())
-            .on(path)
-            .because(call.ready_cause)
-            .under(call.config);
-    close(d, thread, path, Outcome::Failed, fact);
+    if let Some(fact) = refused_outcome(d, thread, path, refusal) {
+        close(d, thread, path, Outcome::Failed, fact);
+    }
+}
+
+/// Closes a call as cancelled, and calls its delivery back.
+pub(super) fn close_cancelled(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refusal: &Refusal,
+) {
+    if let Some(fact) = refused_outcome(d, thread, path, refusal) {
+        d.effect(Effect::CallBack { thread: thread.clone(), call: path.clone(), why: CallBack::Cancelled });
+        close(d, thread, path, Outcome::Cancelled, fact);
+    }
+}
+
+/// The outcome of a call whose caller gets a refusal.
+fn refused_outcome(
+    d: &DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refusal: &Refusal,
+) -> Option<Fact> {
+    let call = d.call(thread, path)?;
+    let body = core_payload::system_error(refusal);
+    let fact = Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), body);
+    Some(fact.to(&call.caller.clone()).on(path).because(call.ready_cause).under(call.config))
 }
 
 /// Cancels what is open below a call: nested calls, running children and its timers.
@@ -157,13 +178,7 @@ pub(super) fn cancel_call(
 
 /// Closes one call as cancelled. Nothing is open below it.
 fn cancelled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
-    let Some(open) = d.call(thread, call) else { return };
-    let fact =
-        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
-            .to(&open.caller.clone())
-            .on(call)
-            .because(open.ready_cause)
-            .under(open.config);
+    let Some(fact) = refused_outcome(d, thread, call, refusal) else { return };
     d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
     d.record(thread, fact);
 }

@@ -8,13 +8,15 @@ use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{ClientOrder, Decision, Effect, Event, EventKind, PumpNotice};
 use super::finishing::finish;
 use super::fold::apply_to;
-use super::refusing::{living, may_act, refuse_asker, refuse_outside_calls, throttled_code};
+use super::refusing::{living, refuse_outside_calls, throttled_code};
 use super::state::PumpState;
-use super::{asking, closing, ending, failing, journaling, losing, pausing, persons, replying, timers, wall};
+use super::{
+    asking, cancelling, ending, failing, journaling, losing, pausing, persons, replying, timers, wall,
+};
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::flow::{Refused, Ticket, UnmatchedDocument};
-use crate::types::ids::{Name, ThreadId};
+use crate::types::flow::UnmatchedDocument;
+use crate::types::ids::ThreadId;
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
@@ -72,7 +74,10 @@ fn ordered(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
     match order {
         ClientOrder::Ruled(ruling) => persons::ruled(d, ruling),
         ClientOrder::Pause(pause) => pausing::pause(d, &pause),
-        ClientOrder::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
+        ClientOrder::Cancel { ticket, by, thread } => cancelling::cancel(d, ticket, &by, &thread),
+        ClientOrder::CancelCall { ticket, by, thread, call } => {
+            cancelling::cancel_call(d, ticket, &by, (&thread, &call));
+        }
         ClientOrder::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
     }
 }
@@ -120,14 +125,4 @@ fn unconnected(d: &mut DecisionBuilder<'_>, stray: UnmatchedDocument) {
     if let Some(ticket) = ticket {
         d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
     }
-}
-
-fn cancel(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
-    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
-    let life = found.map(super::state::Thread::life);
-    let Some(refusal) = closing::not_alive(life, "cancel") else {
-        closing::end_thread(d, thread, by);
-        return d.effect(Effect::Done { ticket });
-    };
-    refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }

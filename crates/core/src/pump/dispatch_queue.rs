@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::event::ReadyTurn;
 use crate::types::fast_maps::FastMap;
-use crate::types::ids::{CallPath, Name, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
 use crate::types::time::Millis;
 
@@ -25,6 +25,8 @@ struct Queue {
     waiting: VecDeque<ReadyTurn>,
     out: usize,
     slots: usize,
+    /// What the work in this queue waits for as long as every delivery that has a slot waits too.
+    behind: Option<&'static str>,
 }
 
 impl Queue {
@@ -87,6 +89,8 @@ pub struct DispatchQueue {
     by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
     ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
+    /// Work that queues behind deliveries that wait themselves, since it was last asked for.
+    held_up: Vec<(ReadyTurn, &'static str)>,
 }
 
 impl DispatchQueue {
@@ -106,6 +110,43 @@ impl DispatchQueue {
         self.queues.entry(listener.clone()).or_default().out += 1;
     }
 
+    /// Every delivery that has a slot of a listener waits itself, if `waits` says so of each: the work that queues behind
+    /// them waits for the same.
+    pub fn hold_up(&mut self, listener: &Name, behind: &'static str, waits: impl Fn(&AttemptId) -> bool) {
+        let out = self.out.values().map(|out| &out.lease).filter(|lease| lease.listener == *listener);
+        let put_off = self.put_off.values().filter(|work| work.listener == *listener);
+        let ids = out.map(|lease| &lease.id).chain(put_off.map(|work| &work.id));
+        let waiting = ids.filter(|id| waits(id)).count();
+        let Some(queue) = self.queues.get_mut(listener) else { return };
+        if queue.behind.is_none() && queue.out >= queue.slots && waiting == queue.out {
+            queue.behind = Some(behind);
+            let works = queue.first.iter().chain(&queue.waiting);
+            self.held_up.extend(works.map(|work| (work.clone(), behind)));
+        }
+    }
+
+    /// Work that has begun to wait in its queue, each once, and what for.
+    pub fn held_up(&mut self) -> Vec<(ReadyTurn, &'static str)> {
+        std::mem::take(&mut self.held_up)
+    }
+
+    /// Removes work that waits for a slot.
+    pub fn withdraw(&mut self, listener: &Name, id: &AttemptId) {
+        if let Some(queue) = self.queues.get_mut(listener) {
+            queue.first.retain(|work| work.id != *id);
+            queue.waiting.retain(|work| work.id != *id);
+        }
+    }
+
+    fn put(&mut self, work: ReadyTurn) {
+        let Some(queue) = self.queues.get_mut(&work.listener) else { return };
+        if let Some(behind) = queue.behind {
+            self.held_up.push((work.clone(), behind));
+        }
+        self.woken.insert(work.listener.clone());
+        queue.put(work);
+    }
+
     /// Takes work of an earlier life of the pump, which goes before the work of this one.
     pub fn take_first(&mut self, work: ReadyTurn) {
         self.woken.insert(work.listener.clone());
@@ -115,13 +156,14 @@ impl DispatchQueue {
     /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
     /// queue.
     pub fn take(&mut self, work: ReadyTurn, due: Millis, now: Millis) -> Result<(), ReadyTurn> {
-        let Some(queue) = self.queues.get_mut(&work.listener) else { return Err(work) };
+        if !self.has_seat(&work.listener) {
+            return Err(work);
+        }
         if due > now {
             self.arrivals += 1;
             self.later.insert((due, self.arrivals), work);
         } else {
-            self.woken.insert(work.listener.clone());
-            queue.put(work);
+            self.put(work);
         }
         Ok(())
     }
@@ -131,10 +173,7 @@ impl DispatchQueue {
     pub fn next(&mut self, now: Millis, is_due: impl Fn(&ReadyTurn) -> bool) -> Option<ReadyTurn> {
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
             let work = entry.remove();
-            self.woken.insert(work.listener.clone());
-            if let Some(queue) = self.queues.get_mut(&work.listener) {
-                queue.put(work);
-            }
+            self.put(work);
         }
         while let Some(listener) = self.woken.first().cloned() {
             if let Some(queue) = self.queues.get_mut(&listener) {
@@ -154,7 +193,7 @@ impl DispatchQueue {
     /// Gives back a slot that `next` took for work that was not sent in the end.
     pub fn unused(&mut self, listener: &Name) {
         if let Some(queue) = self.queues.get_mut(listener) {
-            queue.out = queue.out.saturating_sub(1);
+            (queue.out, queue.behind) = (queue.out.saturating_sub(1), None);
             self.woken.insert(listener.clone());
         }
     }
@@ -198,6 +237,9 @@ impl DispatchQueue {
         let Some(timeout_ms) = out.when_taken_ms.take() else { return false };
         let left_ms = timeout_ms.saturating_sub(age_ms);
         out.deadline = Some(now.plus(left_ms));
+        if let Some(queue) = self.queues.get_mut(&out.lease.listener) {
+            queue.behind = None;
+        }
         if let Some(end) = out.ends() {
             self.ends.insert((end, token.clone()));
         }

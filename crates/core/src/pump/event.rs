@@ -205,6 +205,17 @@ pub enum ClientOrder {
         /// The thread.
         thread: ThreadId,
     },
+    /// A person ends a call that waits for someone who is away.
+    CancelCall {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The client that asks.
+        by: Name,
+        /// The thread of the call.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+    },
     /// A person ends a root at rest.
     End {
         /// The asker's ticket.
@@ -223,6 +234,7 @@ impl ClientOrder {
             ClientOrder::Ruled(Ruling { ticket, by, .. })
             | ClientOrder::Pause(PauseOrder { ticket, by, .. })
             | ClientOrder::Cancel { ticket, by, .. }
+            | ClientOrder::CancelCall { ticket, by, .. }
             | ClientOrder::End { ticket, by, .. } => (*ticket, by),
         }
     }
@@ -233,7 +245,9 @@ impl ClientOrder {
         match self {
             ClientOrder::Ruled(_) => None,
             ClientOrder::Pause(order) => order.thread.as_ref(),
-            ClientOrder::Cancel { thread, .. } | ClientOrder::End { thread, .. } => Some(thread),
+            ClientOrder::Cancel { thread, .. }
+            | ClientOrder::CancelCall { thread, .. }
+            | ClientOrder::End { thread, .. } => Some(thread),
         }
     }
 }

@@ -238,6 +238,7 @@ fn open(
         taken: None,
         waits: None,
         away_since: None,
+        went_on: Millis::default(),
         journal: Journal::default(),
         inbox: Vec::new(),
         ready_seq: h.seq,
@@ -390,9 +391,9 @@ fn attempt(thread: &mut Thread, record: &Record) {
             call.away_since.get_or_insert(since);
         }
         Some(AttemptState::GoesOn(outage)) => {
-            call.waits = None;
+            (call.waits, call.went_on) = (None, record.header.time);
             // Any other call that goes on only looks whether that one is back.
-            if outage == limits::LISTENER_AWAY || limits::is_with_broker(&outage) {
+            if limits::is_queued(&outage) || limits::is_with_broker(&outage) {
                 call.away_since = None;
             }
         }

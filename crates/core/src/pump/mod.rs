@@ -6,9 +6,9 @@ mod asking;
 mod awaiting;
 pub mod buckets;
 mod budget_use;
+pub mod cancelling;
 pub mod children;
 mod closing;
-
 pub mod decide;
 mod decision_builder;
 pub mod dispatch_queue;

@@ -202,6 +202,8 @@ pub struct Call {
     pub waits: Option<OutageWait>,
     /// Since when attempts at the due turn have found that someone is away.
     pub away_since: Option<Millis>,
+    /// When it last went on after such a wait.
+    pub went_on: Millis,
     /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
     /// Records in its inbox that no settled turn has shown.
@@ -474,7 +476,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 18;
+const ROW_VERSION: u8 = 19;
 
 impl Thread {
     /// A thread before its first record.

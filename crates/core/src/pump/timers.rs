@@ -12,7 +12,7 @@ use super::event::{Effect, Effects};
 use super::state::{Thread, Timer};
 use super::thread_before::ThreadBefore;
 use super::turn::Turn;
-use crate::rules::core_payload;
+use crate::rules::{core_payload, outage_words};
 use crate::types::ids::{CallPath, MessageId, ThreadId, TimerId};
 use crate::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 
@@ -32,7 +32,8 @@ pub(super) fn due(d: &mut DecisionBuilder<'_>, thread: &ThreadId, id: &TimerId, 
     };
     let missed = if timer.pace.repeats { late_ms / timer.pace.span_ms.max(1) } else { 0 };
     let is_set_back = d.at() < timer.due;
-    let body = core_payload::timer_fired(id, missed, is_set_back, &core_payload::timer_note(&set.body));
+    let (away, note) = (away_below(d, thread, Some(&timer.call)), core_payload::timer_note(&set.body));
+    let body = core_payload::timer_fired(id, missed, is_set_back, away.as_deref(), &note);
     let (listener, setter) = (timer.listener.clone(), timer.call.clone());
     let (timing, path, config) = match state.calls.get(&setter) {
         Some(call) => (TimerEffect::Fired, setter, call.config),
@@ -42,6 +43,17 @@ pub(super) fn due(d: &mut DecisionBuilder<'_>, thread: &ThreadId, id: &TimerId, 
         Fact::core(RecordKind::Timer, RecordCode::Timing(timing), body).to(&listener).on(&path).under(config);
     d.record(thread, fact.because(set.header.id));
     awaiting::arrived(d, thread, &path);
+}
+
+/// Who keeps work waiting that is open in a thread, in words; with a call, only work that this call has given away.
+fn away_below(d: &DecisionBuilder<'_>, thread: &ThreadId, below: Option<&CallPath>) -> Option<String> {
+    let calls = &d.thread(thread)?.calls;
+    let mut open = calls.iter().filter(|(path, _)| below.is_none_or(|above| path.is_within(above)));
+    open.find_map(|(path, call)| {
+        let wait = call.waits.as_ref().filter(|_| below != Some(path));
+        let words = wait.map(|wait| outage_words(&wait.outage, &call.listener));
+        words.or_else(|| call.running().find_map(|child| away_below(d, child, None)))
+    })
 }
 
 /// Cancels the timers of a call that is about to close, except those that outlive it.

@@ -316,14 +316,16 @@ pub fn timer_set(id: &TimerId, due: Millis) -> Body {
 }
 
 /// `<timer-fired>`: with the timer's note, the number of firings missed before this one, and whether the wall clock
-/// was set back so that it shows a time before the due time.
-pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, note: &str) -> Body {
+/// was set back so that it shows a time before the due time. `away` says who keeps work waiting that its call has given
+/// away.
+pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, away: Option<&str>, note: &str) -> Body {
     let missed = (missed > 0).then(|| missed.to_string());
     written("timer-fired", |fired| {
         fired
             .attr("id", id.as_str())
             .attr_if("missed", missed.as_deref())
             .attr_if("clock", is_set_back.then_some("set-back"))
+            .attr_if("away", away)
             .text(note);
     })
 }

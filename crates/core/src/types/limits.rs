@@ -71,6 +71,8 @@ pub const OUTAGE_MOST_MS: u64 = 365 * 86_400_000;
 pub const PROGRAM_AWAY: &str = "program";
 /// The outage of a call whose listener is not part of the running organism.
 pub const LISTENER_AWAY: &str = "listener";
+/// The outage of a call whose listener is there, and does not take the element of its request.
+pub const ELEMENT_AWAY: &str = "element";
 /// The beginning of an agent's word for a model that is away.
 pub const MODEL_AWAY: &str = "model.";
 /// The pause before a call that waits is tried again, and the longest such pause.
@@ -83,7 +85,12 @@ pub const GO_ON_AT_ONCE: usize = 8;
 pub const TRIALS_IN_A_ROW: u32 = 3;
 /// Whether only the pump says that this is away.
 pub fn is_own_outage(outage: &str) -> bool {
-    matches!(outage, WORKER_AWAY | BROKER_AWAY | PROGRAM_AWAY | LISTENER_AWAY)
+    matches!(outage, PROGRAM_AWAY | ELEMENT_AWAY) || is_with_broker(outage) || is_queued(outage)
+}
+
+/// Whether a call that waits for that is in the queue of its listener, and goes on as soon as it has a slot.
+pub fn is_queued(outage: &str) -> bool {
+    matches!(outage, LISTENER_AWAY | BEHIND_WORKER | BEHIND_BROKER)
 }
 
 /// Whether a call that waits for that has its delivery with the broker, or on the way there.
@@ -95,6 +102,10 @@ pub fn is_with_broker(outage: &str) -> bool {
 pub const WORKER_AWAY: &str = "worker";
 /// The outage of a call while the broker cannot be reached.
 pub const BROKER_AWAY: &str = "broker";
+/// The outage of a call that queues behind deliveries that no worker takes.
+pub const BEHIND_WORKER: &str = "worker-queue";
+/// The outage of a call that queues behind deliveries that cannot be brought to the broker.
+pub const BEHIND_BROKER: &str = "broker-queue";
 /// How long after its hand-over the broker certainly knows whether it had a delivery. It remembers for ten minutes.
 pub const BROKER_REMEMBERS_MS: u64 = 9 * 60_000;
 /// Bytes of a refused message from outside that are stored with its hash.

@@ -21,6 +21,8 @@ use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 /// The reply header by which the runner of a listener reports that the delivery will not be answered. Its value is a
 /// code; the reply itself is a failure with a message.
 pub const GONE: &str = "Systole-Gone";
+/// What a host says there if the program of a listener cannot be started: the delivery reached no one.
+pub const UNSTARTED: &str = "unstarted";
 
 /// How long an answer may take before the same document is sent again.
 const ANSWER: Duration = Duration::from_secs(5);

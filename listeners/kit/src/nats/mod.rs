@@ -40,7 +40,7 @@ use crate::name::QName;
 use crate::reply::ReplyContent;
 use crate::turn::Turn;
 
-pub use held::{DocumentFault, GONE, HeldDelivery};
+pub use held::{DocumentFault, GONE, HeldDelivery, UNSTARTED};
 pub use news::{WorkerEvent, WorkerFault};
 use service::Shown;
 use slot::{Slot, Working};

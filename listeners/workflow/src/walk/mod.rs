@@ -231,14 +231,20 @@ impl<'w> Walk<'w> {
 
     /// A step that may take so long. What runs of it by then is cancelled.
     fn timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
-        let over =
-            || Failure::new("workflow.timeout", format!("it took longer than {}", items::duration(ms)));
+        let timer = format!("timeout:{key}");
+        let state = self.facts.tries(&timer).last();
+        let over = || {
+            let away = match state {
+                Some(State::Fired(Some(away))) => format!(" (it waits: {away})"),
+                _ => String::new(),
+            };
+            let words = format!("it took longer than {}{away}", items::duration(ms));
+            Failure::new("workflow.timeout", words)
+        };
         if self.facts.decided(key, "timeout") == Some(true) {
             return Flow::Failed(over());
         }
-        let timer = format!("timeout:{key}");
-        let state = self.facts.tries(&timer).last();
-        let (is_over, was_frozen) = (state == Some(&State::Fired), self.is_frozen);
+        let (is_over, was_frozen) = (matches!(state, Some(State::Fired(_))), self.is_frozen);
         let before = self.running.len();
         self.is_frozen |= is_over;
         let flow = self.whole(step, known);
@@ -318,7 +324,7 @@ impl<'w> Walk<'w> {
                         self.start(&format!("pause:{key}"), number, |id| items::timer(id, pause));
                         return Unit::Waits;
                     }
-                    Some(State::Fired | State::Ended(_)) => {}
+                    Some(State::Fired(_) | State::Ended(_)) => {}
                     Some(_) => return Unit::Waits,
                 }
             }

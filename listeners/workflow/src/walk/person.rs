@@ -44,7 +44,7 @@ impl Walk<'_> {
     pub(super) fn wait(&mut self, step: &Step, ms: u64, known: &Known) -> Flow {
         let key = known.key(&step.id);
         match self.facts.tries(&key).last() {
-            Some(State::Fired) => Flow::Done,
+            Some(State::Fired(_)) => Flow::Done,
             Some(State::Ended(Output::Failed(failure))) => Flow::Failed(super::leaf::at(&step.id, failure)),
             Some(_) => Flow::Waits,
             None => {

@@ -357,11 +357,15 @@ impl Line {
     /// The host of the listener says that a delivery will not be answered. The host learns that this was heard when it
     /// is on disk.
     async fn gives_up(&mut self, gave: Gone, reply: Option<async_nats::Subject>, post: &Post) {
-        let Gone { token, code, words } = gave;
+        let Gone { token, code, words, is_unstarted } = gave;
         if let Some(reply) = reply {
             self.gave_up.insert(token.0.clone(), reply);
         }
-        gone(token, code, words, post).await;
+        match is_unstarted {
+            true if post.mailbox.settle(&token.0) => post.away(token, words).await,
+            true => {}
+            false => gone(token, code, words, post).await,
+        }
     }
 
     /// A document on the progress subject, where a reply would end no delivery.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use async_nats::{Message, Subject};
 use systole_kit::DocumentLimits;
-use systole_kit::nats::GONE;
+use systole_kit::nats::{GONE, UNSTARTED};
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 use systole_kit::told::PumpAnswer;
 
@@ -18,6 +18,8 @@ pub(super) struct Gone {
     pub(super) token: LeaseToken,
     pub(super) code: Code,
     pub(super) words: String,
+    /// Whether it reached no one, because the listener's program cannot be started.
+    pub(super) is_unstarted: bool,
 }
 
 /// The codes that a host may report for a delivery. A host could have dropped the delivery just as well.
@@ -32,14 +34,16 @@ const SAID_OF_IT: [Code; 5] = [
 /// Reads what a host says about a delivery; returns `None` for a document of a listener.
 pub(super) fn gone(message: &Message) -> Option<Gone> {
     let code = message.headers.as_ref()?.get(GONE)?;
-    let code = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str())?;
+    let is_unstarted = code.as_str() == UNSTARTED;
+    let known = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str());
+    let code = known.or(is_unstarted.then_some(Code::ListenerDown))?;
     let Ok(ListenerDocument::Reply { delivery, said: ReplyContent::Failure { mut words, .. } }) =
         ListenerDocument::read(&message.payload, &DocumentLimits::default())
     else {
         return None;
     };
     words.truncate(words.floor_char_boundary(limits::OWN_WORDS_BYTES));
-    Some(Gone { token: LeaseToken(delivery.into()), code, words })
+    Some(Gone { token: LeaseToken(delivery.into()), code, words, is_unstarted })
 }
 
 /// The most questions whose askers are remembered; the oldest unanswered question is forgotten first.

@@ -63,7 +63,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
             (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
             () = post.stopped() => break,
             () = post.mailbox.anything_waits(), if missing.is_some() => {
-                post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
+                post.has_no_program(missing.as_deref().unwrap_or_default()).await;
             }
             // A program can be installed, changed or removed while the organism runs.
             _ = look_again.tick() => {

@@ -105,7 +105,8 @@ await story(async (stage) => {
   await visit(page, `/t/${thread}`);
   for (const [at, hostile] of HOSTILE.entries()) {
     const key = /^[\x21-\x7e]{1,100}$/.test(hostile) ? `${at}${hostile}` : undefined;
-    const sent = await sends('echo', hostile, { thread, key, wait: at === HOSTILE.length - 1 });
+    // At most 16 may wait behind one that is being answered.
+    const sent = await sends('echo', hostile, { thread, key, wait: at % 8 === 7 || at === HOSTILE.length - 1 });
     holds([200, 202].includes(sent.status), `${hostile}: ${JSON.stringify(sent)}`);
   }
   await until(page, () => document.querySelectorAll('.row').length >= 122, 'the rows come');

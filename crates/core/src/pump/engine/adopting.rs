@@ -154,7 +154,7 @@ impl Engine {
                 config: call.config,
             });
             let work = ReadyTurn { listener: call.listener.clone(), not_before: call.not_before, id };
-            let since = call.ready_at.max(call.not_before);
+            let since = call.ready_at.max(call.not_before).max(call.went_on);
             // In another configuration a program is the listener, and it may have died with the pump.
             let book = &self.state.book;
             let is_always = book.versions(&call.listener).all(|one| one.reach.is_over_broker());
@@ -256,7 +256,8 @@ impl Engine {
     /// A delivery lies with the broker, and no worker takes it.
     pub(super) fn untaken(&mut self, token: &LeaseToken) {
         if let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) {
-            self.waits(id, limits::WORKER_AWAY, "no worker takes it".to_owned());
+            let words = "no worker takes it".to_owned();
+            self.waits(id, (limits::WORKER_AWAY, limits::BEHIND_WORKER), words);
         }
     }
 
@@ -265,7 +266,7 @@ impl Engine {
         let Some(lease) = self.dispatch_queue.lease(token).cloned() else { return };
         let own = self.state.book.listener(lease.config, &lease.listener);
         if own.is_some_and(|own| self.is_elsewhere(own)) {
-            self.waits(lease.id.clone(), limits::BROKER_AWAY, words);
+            self.waits(lease.id.clone(), (limits::BROKER_AWAY, limits::BEHIND_BROKER), words);
         }
     }
 
@@ -276,12 +277,20 @@ impl Engine {
         let listener = self.state.due_call(&id).map(|call| call.listener.clone());
         self.happened(EventKind::Attempting { id: id.clone(), state });
         if let Some(listener) = listener.filter(|_| goes_on) {
+            self.dispatch_queue.withdraw(&listener, &id);
             self.follows(Effect::Ready(ReadyTurn { listener, not_before, id }));
         }
     }
 
-    fn waits(&mut self, id: AttemptId, outage: &str, words: String) {
+    fn waits(&mut self, id: AttemptId, (outage, behind): (&str, &'static str), words: String) {
+        let listener = self.state.due_call(&id).map(|call| call.listener.clone());
         let state = AttemptState::Waits { outage: outage.to_owned(), after: None, words };
         self.happened(EventKind::Attempting { id, state });
+        if let Some(listener) = listener {
+            let state = &self.state;
+            let waits = |id: &AttemptId| state.due_call(id).is_none_or(|call| call.waits.is_some());
+            self.dispatch_queue.hold_up(&listener, behind, waits);
+            self.wait_in_queues();
+        }
     }
 }

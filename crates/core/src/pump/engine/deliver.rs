@@ -164,6 +164,7 @@ impl Engine {
                 self.send(&work, None);
             }
         }
+        self.wait_in_queues();
     }
 
     /// Sends a turn whose slot is taken. `looked` are the records read from the log, if it was asked: a turn
@@ -208,7 +209,11 @@ impl Engine {
             Some(records) => records.get(&seq).cloned(),
             None => self.fresh.get(&work.id.thread, seq),
         };
-        match turn_records::of(call, deadline, found) {
+        let turn = turn_records::of(call, deadline, found);
+        if let Some(element) = turn.as_ref().and_then(|turn| self.untaken_element(call, turn)) {
+            return self.waits_for_element(work, &element);
+        }
+        match turn {
             Some(turn) => {
                 // Over a broker, the carrier watches for signs of life.
                 let idle_ms = listener.idle_ms.filter(|_| !is_elsewhere);

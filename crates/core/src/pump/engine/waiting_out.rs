@@ -8,9 +8,11 @@ use crate::pump::outages::{AwayParty, TrialRoom};
 use crate::pump::state::{Call, OutageWait};
 use crate::rules::core_payload::AttemptState;
 use crate::rules::outage_words;
+use crate::types::delivery::{RecordedTurn, ShownRecords};
 use crate::types::flow::JudgedDocument;
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use crate::types::limits;
+use systole_wire::{Payload, namespaces};
 
 /// Whether the due turn of a call waits for someone, and is neither in a queue nor out.
 pub(super) fn waits_without_slot(call: &Call) -> bool {
@@ -26,7 +28,7 @@ impl Engine {
         if !self.dispatch_queue.has_seat(&work.listener) {
             // Whatever else it waits for: it cannot be tried.
             self.waits_for_listener(work)
-        } else if outage != limits::LISTENER_AWAY {
+        } else if !limits::is_queued(&outage) && outage != limits::ELEMENT_AWAY {
             self.keep(work.clone(), outage, has_failed);
             true
         } else {
@@ -60,9 +62,7 @@ impl Engine {
         let Some(word) = self.outages.away(&work.listener).map(|party| party.word.clone()) else {
             return false;
         };
-        // What may be out already gets its new number first.
-        let key = (work.id.thread.clone(), work.id.call.clone());
-        if self.suspects.contains(&key) || self.elsewhere.has(&key.0, &key.1) {
+        if self.may_have_been_out(work) {
             return false;
         }
         if self.state.due_call(&work.id).is_none_or(|call| self.outage_ms(call) == 0) {
@@ -88,6 +88,43 @@ impl Engine {
         true
     }
 
+    /// The element of a request that the listener in force does not take. The configuration of its call had it.
+    pub(super) fn untaken_element(&self, call: &Call, turn: &RecordedTurn) -> Option<String> {
+        let current = self.state.book.current().filter(|current| current.hash != call.config)?;
+        let ShownRecords::Request(request) = &turn.shows else { return None };
+        let listener = current.listener(&call.listener).filter(|_| self.outage_ms(call) > 0)?;
+        let payload = Payload::trusted(request.body.clone()).ok()?;
+        let (name, is_core) = (payload.name(), *payload.name().ns == *namespaces::CORE);
+        (!is_core && listener.accepted(name).is_none()).then(|| name.local.to_string())
+    }
+
+    /// A turn waits until a configuration takes its element, and its slot is free.
+    pub(super) fn waits_for_element(&mut self, work: &ReadyTurn, element: &str) {
+        self.dispatch_queue.unused(&work.listener);
+        let words = format!("{} does not take <{element}>", work.listener.as_str());
+        let state = AttemptState::Waits { outage: limits::ELEMENT_AWAY.to_owned(), after: None, words };
+        self.happened(EventKind::Attempting { id: work.id.clone(), state });
+    }
+
+    /// Work that queues behind deliveries that wait themselves waits too.
+    pub(super) fn wait_in_queues(&mut self) {
+        for (work, behind) in self.dispatch_queue.held_up() {
+            let may_wait = |call: &Call| call.waits.is_none() && self.outage_ms(call) > 0;
+            if self.may_have_been_out(&work) || !self.state.due_call(&work.id).is_some_and(may_wait) {
+                continue;
+            }
+            let words = outage_words(behind, &work.listener);
+            let state = AttemptState::Waits { outage: behind.to_owned(), after: None, words };
+            self.happened(EventKind::Attempting { id: work.id, state });
+        }
+    }
+
+    /// Whether an earlier life of the pump may have sent a turn, so that it gets its new number before anything else.
+    fn may_have_been_out(&self, work: &ReadyTurn) -> bool {
+        let key = (work.id.thread.clone(), work.id.call.clone());
+        self.suspects.contains(&key) || self.elsewhere.has(&key.0, &key.1)
+    }
+
     fn outage_ms(&self, call: &Call) -> u64 {
         self.state.book.page(call.config).map_or(0, |page| page.outage_ms)
     }
@@ -104,7 +141,11 @@ impl Engine {
         let key = (work.id.thread.clone(), work.id.call.clone());
         let waits = self.state.due_call(&work.id).and_then(|call| call.waits.clone());
         let outage = waits.map(|wait| wait.outage);
-        let outage = outage.filter(|outage| outage == limits::LISTENER_AWAY || self.outages.begins(&key));
+        let outage = outage.filter(|outage| {
+            limits::is_queued(outage) || outage == limits::ELEMENT_AWAY || self.outages.begins(&key)
+        });
+        // In a replay the record lets it go on.
+        let outage = outage.filter(|_| !self.outages.is_recorded());
         let Some(outage) = outage else { return self.dispatch_queue.unused(&work.listener) };
         self.reserved.insert(key);
         self.happened(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });

@@ -1,0 +1,42 @@
+//! Deciding on orders to cancel: a thread with everything below it, or a call that waits for someone who is away.
+
+use super::closing;
+use super::decision_builder::DecisionBuilder;
+use super::event::Effect;
+use super::refusing::{may_act, refuse_asker};
+use super::state::Thread;
+use crate::rules::outage_words;
+use crate::types::codes::Code;
+use crate::types::flow::{Refused, Ticket};
+use crate::types::ids::{CallPath, Name, ThreadId};
+use crate::types::refusal::Refusal;
+
+/// The beginning of what is said of a call that a person cancelled.
+pub const CANCELLED_BY: &str = "cancelled by ";
+
+pub(super) fn cancel(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+    let Some(refusal) = closing::not_alive(found.map(Thread::life), "cancel") else {
+        closing::end_thread(d, thread, by);
+        return d.effect(Effect::Done { ticket });
+    };
+    refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
+}
+
+/// Ends a call that waits, and its caller is told. If it waits no longer, the asker alone is told.
+pub(super) fn cancel_call(
+    d: &mut DecisionBuilder<'_>,
+    ticket: Ticket,
+    by: &Name,
+    (thread, path): (&ThreadId, &CallPath),
+) {
+    let call = d.call(thread, path).filter(|_| may_act(d, by, thread));
+    let Some((wait, listener)) = call.and_then(|call| Some((call.waits.as_ref()?, &call.listener))) else {
+        let refusal =
+            Box::new(Refusal::new(Code::UnknownThread, "no such call waits for someone who is away"));
+        return d.effect(Effect::Refused { ticket, refusal });
+    };
+    let words = format!("{CANCELLED_BY}{by}: {}", outage_words(&wait.outage, listener));
+    closing::close_cancelled(d, thread, path, &Refusal::new(Code::CancelledThread, words));
+    d.effect(Effect::Done { ticket });
+}
