@@ -11,6 +11,7 @@ mod deaths;
 mod dialects;
 mod early;
 mod faults;
+mod gone;
 mod growth;
 mod house;
 mod kills;
