@@ -103,7 +103,7 @@ impl EndTarget<ThreadId> {
                     let words =
                         format!("no call to {to} waits for someone who is away; nothing is cancelled");
                     let exit = screen.fail(CommandExit::Failed, words);
-                    screen.say("  try: systole why --all, which says what each thread waits for");
+                    screen.say("  try: systole ps, which says what each thread waits for");
                     exit
                 };
                 match (screen.json, ended) {
