@@ -4,7 +4,7 @@
 //! A call keeps its original configuration, but programs are started from the current file. Folds and compositions come
 //! in; the calls that cannot continue under the current one go out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -71,6 +71,12 @@ pub fn among<'t>(
     }
     found.sort_by(|a, b| (&a.thread, &a.call, &a.listener).cmp(&(&b.thread, &b.call, &b.listener)));
     Ok(found)
+}
+
+/// The calls that wait for a listener that does not take their element.
+pub fn unfit(orphans: &[Orphan]) -> HashSet<(ThreadId, CallPath)> {
+    let unfit = orphans.iter().filter(|orphan| orphan.element.is_some());
+    unfit.map(|orphan| (orphan.thread.clone(), orphan.call.clone())).collect()
 }
 
 /// The payload that waits for a listener. Every listener takes payloads of the core.

@@ -2,16 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use systole_core::pump::state::Thread;
 use systole_core::pump::wake;
 use systole_core::rules::outage_words;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, spoken};
 
-/// The open calls to a listener that wait for someone who is away.
-pub fn calls_to(reader: &dyn LogReader, to: &Name) -> Result<Vec<(ThreadId, CallPath)>, LogFault> {
+/// The open calls to a listener that wait for someone who is away, in all threads or in those of one client.
+pub fn calls_to(
+    reader: &dyn LogReader,
+    to: &Name,
+    of: Option<&Name>,
+) -> Result<Vec<(ThreadId, CallPath)>, LogFault> {
     let threads = wake::threads_at_work(reader)?;
-    let calls = threads.values().flat_map(|thread| {
+    let is_of = |thread: &Thread| {
+        let root = threads.get(&thread.id.root_of()).unwrap_or(thread);
+        of.is_none_or(|client| root.opener.as_ref().is_some_and(|opener| opener.sender == *client))
+    };
+    let calls = threads.values().filter(|thread| is_of(thread)).flat_map(|thread| {
         let waiting = thread.calls.iter().filter(|(_, call)| call.waits.is_some() && call.listener == *to);
         waiting.map(|(path, _)| (thread.id.clone(), path.clone()))
     });

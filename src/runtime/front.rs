@@ -22,6 +22,7 @@ use crate::edges::log::alarms::{LogAlarm, LogAlarms};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
@@ -156,7 +157,9 @@ impl OrganismHandle {
     /// ended; `None` if the organism has stopped.
     pub async fn cancel_waiting(&self, by: &Name, to: &Name) -> Option<Result<usize, Box<Refusal>>> {
         let (reader, name) = (self.reader.clone(), to.clone());
-        let read = tokio::task::spawn_blocking(move || outages::calls_to(&*reader, &name)).await;
+        let own = (!self.composition.has_role(by, Role::Operate)).then(|| by.clone());
+        let read =
+            tokio::task::spawn_blocking(move || outages::calls_to(&*reader, &name, own.as_ref())).await;
         let Ok(Ok(waiting)) = read else {
             let words = "the log cannot be read at the moment";
             return Some(Err(Box::new(Refusal::new(Code::IngressUnavailable, words))));
@@ -170,7 +173,12 @@ impl OrganismHandle {
         }
         let mut ended = 0;
         for reply in replies {
-            ended += usize::from(matches!(reply.await.ok()?, SenderReply::Done));
+            match reply.await.ok()? {
+                SenderReply::Done | SenderReply::Receipt(..) => ended += 1,
+                // It waits no longer.
+                SenderReply::Refused(refusal) if refusal.code == Code::UnknownThread => {}
+                SenderReply::Refused(refusal) => return Some(Err(refusal)),
+            }
         }
         Some(Ok(ended))
     }

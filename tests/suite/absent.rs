@@ -157,6 +157,10 @@ fn b21_an_element_that_a_listener_no_longer_takes_is_waited_for() {
     let told = flat(&systole(at, &["why", &thread]).stdout);
     assert!(told.contains("waiting (outage): slow does not take what it was sent: 1 call"), "{told}");
     running.interrupt();
+    // Another start changes nothing.
+    let running = Running::organism(at);
+    until(at, "message/told", 5);
+    running.interrupt();
     // No organism has to run.
     let cancelled = systole(at, &["cancel", "--to", "slow"]);
     let words = "1 call to slow is cancelled; its thread goes on\n";
@@ -203,12 +207,22 @@ fn b21_a_client_cancels_only_calls_of_its_own() {
 fn b21_a_step_whose_time_is_over_says_who_was_away() {
     let file = FILE.replace("entry: tool}", "entry: plan}").replace(
         "log:",
-        "workflows:\n  plan:\n    accepts: [ask]\n    returns: [answer]\n    goals:\n      - fetch: {call: ask, to: tool, with: {.: {text: Go.}}, timeout: 2s}\nlog:",
+        "workflows:\n  plan:\n    accepts: [ask]\n    returns: [answer]\n    goals:\n      - fetch: {call: ask, to: tool, with: {.: {text: Go.}}, timeout: 4s}\nlog:",
     );
     let folder = folder(&[("organism.yaml", &file)]);
     let running = Running::organism(folder.path());
     let asked = systole(folder.path(), &["ask", "Hi"]);
-    let words = "it took longer than 2s (it waits: the program of tool cannot be started)";
+    let words = "it took longer than 4s (it waits: the program of tool cannot be started)";
     assert!(asked.code == Some(1) && flat(&asked.stderr).contains(words), "{asked:?}");
+    // A cancelled call of a thread of its own is told to its workflow, with the reason.
+    let thread = sends(folder.path(), "plan");
+    until(folder.path(), "attempt/waits", 2);
+    let cancelled = systole(folder.path(), &["cancel", "--to", "tool"]);
+    assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
+    let told = flat(&systole(folder.path(), &["why", &thread]).stdout);
+    assert!(told.contains("cancelled by operator: the program of tool cannot be started"), "{told}");
     running.interrupt();
+    let log = systole_checker::log::LogSnapshot::read(&folder.path().join("hello.db")).unwrap();
+    let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
+    assert!(report.is_clean(), "{report}");
 }

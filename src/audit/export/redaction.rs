@@ -234,6 +234,7 @@ fn of_kind(record: &Record) -> Option<HoleReason> {
     match record.header.kind {
         RecordKind::Journal => Some(HoleReason::Journal),
         RecordKind::Attempt if has_failed() => Some(HoleReason::Error),
+        RecordKind::Timer if core_payload::says_away(body) => Some(HoleReason::Error),
         RecordKind::Approval if approval_payload::unknown(body).is_some() => Some(HoleReason::Error),
         // It may be the end of a child, too.
         _ => body.windows(ERROR.len()).any(|word| word == ERROR).then_some(HoleReason::Error),

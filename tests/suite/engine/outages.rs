@@ -418,3 +418,126 @@ fn b21_an_element_that_a_listener_no_longer_takes_is_waited_for_until_a_file_has
     answers(&mut rig, "open", 2);
     assert!(rig.lines().iter().any(|line| line.contains("message/final")), "{:?}", rig.lines());
 }
+
+/// Work that was cancelled may be answered by whoever was asked to end it.
+#[test]
+fn b21_an_answer_to_cancelled_work_shows_nothing() {
+    let mut rig = patient();
+    for key in ["a", "b", "old"] {
+        asks(&mut rig, key);
+    }
+    finds_away(&mut rig, "a", 1);
+    finds_away(&mut rig, "b", 1);
+    rig.cancels(2, &root_of("old"));
+    rig.settle();
+    answers(&mut rig, "old", 1);
+    assert!(!is_out(&rig, "a", 2) && !is_out(&rig, "b", 2), "{:?}", rig.seen());
+}
+
+/// Two calls waited alone, because a call succeeded between. A start forgets that it did, and must not hold up others.
+#[test]
+fn b21_failures_from_before_a_start_hold_up_no_one() {
+    let page = || {
+        let mut page = Composition { outage_ms: limits::OUTAGE_MS, ..composition() };
+        page.listeners.get_mut("agent").unwrap().in_flight = 10;
+        page
+    };
+    let mut rig = Rig::with(page());
+    for (key, between) in [("a", "one"), ("b", "two")] {
+        asks(&mut rig, key);
+        finds_away(&mut rig, key, 1);
+        asks(&mut rig, between);
+        answers(&mut rig, between, 1);
+    }
+    let mut rig = rig.killed_into(page(), vec![]);
+    asks(&mut rig, "c");
+    assert!(is_out(&rig, "c", 1), "{:?}", rig.seen());
+}
+
+/// An organism whose agent is over NATS, with so many slots, in which calls wait for ten minutes.
+fn over_nats(slots: usize) -> Composition {
+    let mut page = Composition { outage_ms: 600_000, ..composition() };
+    let agent = page.listeners.get_mut("agent").unwrap();
+    (agent.reach, agent.in_flight, agent.timeout_ms) = (Reach::Nats, slots, 3_600_000);
+    page
+}
+
+fn untaken(rig: &mut Rig, key: &str, attempt: u32) {
+    let token = LeaseToken(format!("{} 1 t1 a{attempt}", root_of(key)).into());
+    rig.input(PumpInput::Untaken { token });
+    rig.settle();
+}
+
+fn taken(rig: &mut Rig, key: &str) {
+    let (token, now) = (LeaseToken(format!("{} 1 t1 a1", root_of(key)).into()), rig.outside.now());
+    rig.input(PumpInput::Taken { token, age_ms: 1, now, has_waited: false });
+    rig.settle();
+}
+
+/// The worker is back and busy for longer than calls may wait for someone who is away.
+#[test]
+fn b21_a_call_that_queues_behind_a_busy_worker_does_not_fail_with_the_outage_before() {
+    let mut rig = Rig::with(over_nats(1));
+    asks(&mut rig, "a");
+    asks(&mut rig, "b");
+    untaken(&mut rig, "a", 1);
+    passes(&mut rig, 60_000);
+    taken(&mut rig, "a");
+    passes(&mut rig, 1_800_000);
+    assert!(!rig.lines().iter().any(|line| line.contains("dead-letter")), "{:?}", rig.lines());
+    assert!(quiet_ms(&rig) > 1_000, "nothing spins");
+    answers(&mut rig, "a", 1);
+    assert!(is_out(&rig, "b", 1));
+    // If the worker leaves again, the limit counts from then on.
+    asks(&mut rig, "c");
+    untaken(&mut rig, "b", 1);
+    passes(&mut rig, 599_000);
+    assert!(!rig.lines().iter().any(|line| line.contains("dead-letter")), "{:?}", rig.lines());
+    passes(&mut rig, 2_000);
+    assert_eq!(rig.lines().iter().filter(|line| line.contains("dead-letter")).count(), 2, "b and c");
+}
+
+/// A call goes on after another wait in the very step in which the slot before it becomes free.
+#[test]
+fn b21_a_call_that_gets_its_slot_waits_for_no_queue() {
+    let mut rig = Rig::with(over_nats(1));
+    asks(&mut rig, "a");
+    asks(&mut rig, "b");
+    finds_away(&mut rig, "a", 1);
+    finds_away(&mut rig, "b", 1);
+    let quiet = quiet_ms(&rig);
+    passes(&mut rig, quiet);
+    let tried = if is_out(&rig, "a", 2) { "a" } else { "b" };
+    let other = if tried == "a" { "b" } else { "a" };
+    untaken(&mut rig, tried, 2);
+    answers(&mut rig, tried, 2);
+    assert!(is_out(&rig, other, 2), "{:?}", rig.lines());
+    assert!(!rig.lines().iter().any(|line| line.contains("queue")), "{:?}", rig.lines());
+    let state = rig.engine.state();
+    let call = &state.thread(&root_of(other)).unwrap().calls[&CallPath::top(1)];
+    assert_eq!(call.waits, None, "it is out");
+}
+
+/// A worker has the delivery while the pump starts with a file whose listener does not take its element.
+#[test]
+fn b21_what_a_worker_has_does_not_wait_for_its_element() {
+    let unfit = || {
+        let mut page = Composition { hash: Digest([9; 32]), ..over_nats(1) };
+        page.listeners.get_mut("agent").unwrap().accepts.clear();
+        page
+    };
+    for is_found in [true, false] {
+        let mut rig = Rig::with(over_nats(1));
+        asks(&mut rig, "k");
+        let mut rig = rig.killed_into(unfit(), vec![over_nats(1)]);
+        let token = LeaseToken(format!("{} 1 t1 a1", root()).into());
+        let found = is_found.then_some(token).into_iter().collect();
+        rig.input(PumpInput::Adopted { listener: name("agent"), found, lost: None });
+        rig.settle();
+        let lines = rig.lines();
+        let attempts: Vec<&String> = lines.iter().filter(|line| line.contains("attempt/")).collect();
+        assert_eq!(attempts.len(), if is_found { 0 } else { 2 }, "{attempts:?}");
+        assert!(is_out(&rig, "k", 1) || !is_found);
+        assert!(!is_out(&rig, "k", 2), "what is lost waits under its new number");
+    }
+}

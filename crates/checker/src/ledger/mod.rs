@@ -481,8 +481,8 @@ impl Ledger {
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
             let outcome = outcome(step);
-            let payload =
-                (!matches!(outcome, "handled" | "cancelled")).then(|| RecordHash::of(&step.record.body));
+            let says = step.act != Some(Act::Terminal) && outcome != "handled";
+            let payload = says.then(|| RecordHash::of(&step.record.body));
             child.end.get_or_insert(End { outcome, payload });
         }
     }

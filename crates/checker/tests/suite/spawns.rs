@@ -140,7 +140,7 @@ fn a_parent_is_told_how_its_child_ended() {
         ("budget.messages", ERROR, "failed", ERROR),
         ("listener.lost", ERROR, "failed", ERROR),
         ("handled", ERROR, "handled", ""),
-        ("thread.cancelled", ERROR, "cancelled", ""),
+        ("thread.cancelled", ERROR, "cancelled", ERROR),
         ("approval.rejected", ERROR, "rejected", ERROR),
         ("approval.expired", ERROR, "expired", ERROR),
     ] {

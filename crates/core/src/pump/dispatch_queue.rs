@@ -113,21 +113,32 @@ impl DispatchQueue {
     /// Every delivery that has a slot of a listener waits itself, if `waits` says so of each: the work that queues behind
     /// them waits for the same.
     pub fn hold_up(&mut self, listener: &Name, behind: &'static str, waits: impl Fn(&AttemptId) -> bool) {
+        if self.behind(listener) == Some(behind) {
+            return;
+        }
         let out = self.out.values().map(|out| &out.lease).filter(|lease| lease.listener == *listener);
         let put_off = self.put_off.values().filter(|work| work.listener == *listener);
         let ids = out.map(|lease| &lease.id).chain(put_off.map(|work| &work.id));
         let waiting = ids.filter(|id| waits(id)).count();
         let Some(queue) = self.queues.get_mut(listener) else { return };
-        if queue.behind.is_none() && queue.out >= queue.slots && waiting == queue.out {
+        if queue.out >= queue.slots && waiting == queue.out {
             queue.behind = Some(behind);
             let works = queue.first.iter().chain(&queue.waiting);
             self.held_up.extend(works.map(|work| (work.clone(), behind)));
         }
     }
 
-    /// Work that has begun to wait in its queue, each once, and what for.
+    /// What the work in the queue of a listener waits for as long as every delivery that has a slot waits too.
+    pub fn behind(&self, listener: &Name) -> Option<&'static str> {
+        self.queues.get(listener)?.behind
+    }
+
+    /// Work that has begun to wait in its queue, and what for. Work leaves its queue only after a slot became free, and
+    /// then nothing there waits any more.
     pub fn held_up(&mut self) -> Vec<(ReadyTurn, &'static str)> {
-        std::mem::take(&mut self.held_up)
+        let mut held_up = std::mem::take(&mut self.held_up);
+        held_up.retain(|(work, behind)| self.behind(&work.listener) == Some(behind));
+        held_up
     }
 
     /// Removes work that waits for a slot.

@@ -153,6 +153,10 @@ fn approving(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
     match what {
         ApprovalEffect::Requested => {
             let of_attempt = approval_payload::unknown(&record.body).is_some();
+            if of_attempt {
+                // From now on it waits for a person.
+                (call.waits, call.away_since) = (None, None);
+            }
             call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
                 let element = approval_payload::element(&record.body).unwrap_or_default();
                 Approval { id, hash, asked: h.time, expires, seq: h.seq, element, of_attempt }

@@ -330,6 +330,11 @@ pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, away: Option<&s
     })
 }
 
+/// Whether a `<timer-fired>` says who is away.
+pub fn says_away(body: &[u8]) -> bool {
+    matches!(attributes(body, "timer-fired", ["away"]), Some([Some(_)]))
+}
+
 /// `<timer-finished>`: a call that a timer opened is over. It names the timer, its note, the call's place and its
 /// listener, and gives the outcome with the payload of the answer.
 pub fn timer_finished(

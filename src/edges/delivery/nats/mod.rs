@@ -389,11 +389,11 @@ impl Line {
         match looked {
             Ok(Look::There(lying, taken, untaken)) => {
                 self.reached(post).await;
-                for token in untaken {
-                    post.untaken(token).await;
-                }
                 for TakenDelivery { token, age_ms, now, has_waited } in taken {
                     post.taken(token, age_ms, now, has_waited).await;
+                }
+                for token in untaken {
+                    post.untaken(token).await;
                 }
                 for token in lying {
                     gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;

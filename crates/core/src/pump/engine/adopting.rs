@@ -220,10 +220,17 @@ impl Engine {
             }
             None => return None,
         };
-        let token = adopted.lease.token.clone();
-        self.elsewhere.gone(&token);
-        self.ports.leases.retire(&token);
+        self.forget_elsewhere(work);
         Some(words)
+    }
+
+    /// A delivery of an earlier life is lost: nothing that is said for it counts.
+    pub(super) fn forget_elsewhere(&mut self, work: &ReadyTurn) {
+        let adopted = self.elsewhere.of_call(&work.id.thread, &work.id.call);
+        if let Some(token) = adopted.map(|adopted| adopted.lease.token.clone()) {
+            self.elsewhere.gone(&token);
+            self.ports.leases.retire(&token);
+        }
     }
 
     /// A delivery is no longer wanted.

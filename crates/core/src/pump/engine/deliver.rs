@@ -240,7 +240,7 @@ impl Engine {
 
     /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
     /// its delivery goes out as soon as the record is on disk.
-    fn send_under_new_number(&mut self, work: &ReadyTurn, words: String) {
+    pub(super) fn send_under_new_number(&mut self, work: &ReadyTurn, words: String) {
         let key = (work.id.thread.clone(), work.id.call.clone());
         self.reserved.insert(key.clone());
         self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));

@@ -93,6 +93,8 @@ pub struct Engine {
     outages: Outages,
     /// Calls that wait for someone who is away, until they may wait no longer.
     outage_ends: Wheel<(ThreadId, CallPath)>,
+    /// Calls that began with an element that their listener does not take now.
+    unfit: HashSet<(ThreadId, CallPath)>,
     /// Work of threads that are paused.
     aside: Vec<ReadyTurn>,
     /// Threads that may continue once the order is on disk; a thread is listed once per order.
@@ -150,6 +152,7 @@ impl Engine {
             expiries: Wheel::default(),
             outages: Outages::default(),
             outage_ends: Wheel::default(),
+            unfit: HashSet::new(),
             aside: Vec::new(),
             resuming: Vec::new(),
             parked: HashMap::new(),
@@ -168,6 +171,11 @@ impl Engine {
         };
         engine.dirty.extend(engine.state.threads.keys().cloned());
         engine
+    }
+
+    /// The same engine; it knows these calls as ones whose element their listener does not take now.
+    pub fn knowing_unfit(self, unfit: HashSet<(ThreadId, CallPath)>) -> Engine {
+        Engine { unfit, ..self }
     }
 
     /// The same engine; if `still`, it sends nothing as long as it runs.

@@ -2,6 +2,7 @@
 //! waited for too long.
 
 use super::Engine;
+use super::adopting::DIED_WITH_PUMP;
 use crate::pump::event::{Effect, EventKind, ReadyTurn};
 use crate::pump::failing::longest_wait_ms;
 use crate::pump::outages::{AwayParty, TrialRoom};
@@ -25,7 +26,10 @@ impl Engine {
     pub(super) fn waits_out(&mut self, work: &ReadyTurn, has_failed: bool) -> bool {
         let Some(call) = self.state.due_call(&work.id) else { return false };
         let Some(OutageWait { outage, is_sent: false, .. }) = call.waits.clone() else { return false };
-        if !self.dispatch_queue.has_seat(&work.listener) {
+        let key = (work.id.thread.clone(), work.id.call.clone());
+        if outage == limits::ELEMENT_AWAY && self.unfit.contains(&key) {
+            true
+        } else if !self.dispatch_queue.has_seat(&work.listener) {
             // Whatever else it waits for: it cannot be tried.
             self.waits_for_listener(work)
         } else if !limits::is_queued(&outage) && outage != limits::ELEMENT_AWAY {
@@ -92,6 +96,11 @@ impl Engine {
     pub(super) fn untaken_element(&self, call: &Call, turn: &RecordedTurn) -> Option<String> {
         let current = self.state.book.current().filter(|current| current.hash != call.config)?;
         let ShownRecords::Request(request) = &turn.shows else { return None };
+        let (thread, path) = (&request.header.thread, request.header.call.as_ref());
+        // A worker has it already.
+        if path.is_some_and(|path| self.elsewhere.is_found(thread, path)) {
+            return None;
+        }
         let listener = current.listener(&call.listener).filter(|_| self.outage_ms(call) > 0)?;
         let payload = Payload::trusted(request.body.clone()).ok()?;
         let (name, is_core) = (payload.name(), *payload.name().ns == *namespaces::CORE);
@@ -100,6 +109,10 @@ impl Engine {
 
     /// A turn waits until a configuration takes its element, and its slot is free.
     pub(super) fn waits_for_element(&mut self, work: &ReadyTurn, element: &str) {
+        if self.elsewhere.has(&work.id.thread, &work.id.call) {
+            self.forget_elsewhere(work);
+            return self.send_under_new_number(work, DIED_WITH_PUMP.to_owned());
+        }
         self.dispatch_queue.unused(&work.listener);
         let words = format!("{} does not take <{element}>", work.listener.as_str());
         let state = AttemptState::Waits { outage: limits::ELEMENT_AWAY.to_owned(), after: None, words };
@@ -185,10 +198,24 @@ impl Engine {
             self.goes_on(work);
         }
         while let Some((_, (thread, call))) = self.outage_ends.due(now) {
+            if self.waits_for_slot_alone(&thread, &call) {
+                self.outage_ends.put(now.plus(limits::TRIAL_MOST_MS), (thread, call));
+                continue;
+            }
             self.end_wait(&thread, &call);
             // The clocks differ, or the wait is another one: the rest is waited for.
             self.ends_wait(&thread, &call);
         }
+    }
+
+    /// Whether a call waits behind others that are not kept waiting any more.
+    fn waits_for_slot_alone(&self, thread: &ThreadId, path: &CallPath) -> bool {
+        let call = self.state.thread(thread).and_then(|t| t.calls.get(path));
+        let wait = call.and_then(|call| Some((call.waits.as_ref()?, &call.listener)));
+        wait.is_some_and(|(wait, listener)| {
+            let is_behind = limits::is_queued(&wait.outage) && wait.outage != limits::LISTENER_AWAY;
+            is_behind && self.dispatch_queue.behind(listener).is_none()
+        })
     }
 
     fn end_wait(&mut self, thread: &ThreadId, path: &CallPath) {
