@@ -175,7 +175,8 @@ fn all_carriers(
 
 /// The engine, once it has named what workers on other machines may have. Only then anything is heard of a listener:
 /// its workers may be about to answer an earlier life of the pump.
-fn adopted(mut engine: Engine, carriers: &Carriers) -> Engine {
+fn adopted(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
+    let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
     engine.adopt();
     carriers.begin();
     engine
@@ -239,8 +240,7 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
-        let engine = engine.of_program(program.await.unwrap_or_default());
-        let engine = adopted(engine.knowing_unfit(orphans::unfit(&orphans)), &carriers);
+        let engine = adopted(engine.of_program(program.await.unwrap_or_default()), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
