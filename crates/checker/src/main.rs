@@ -13,10 +13,11 @@ use systole_checker::log::LogSnapshot;
 use systole_checker::report::CheckReport;
 use systole_checker::{RunSettings, check_under};
 
-const USAGE: &str = "usage: systole-check [--running] [--attempts N] LOG [HISTORY ...]
+const USAGE: &str = "usage: systole-check [--running] [--attempts N] [--local] LOG [HISTORY ...]
 
   --running      the organism still runs or was killed: open calls are listed and not wrong
-  --attempts N   most attempts at one turn that its file allows; without it 100";
+  --attempts N   most attempts at one turn that its file allows; without it 100
+  --local        no listener is over NATS: deaths of the pump are limited too";
 
 fn main() -> ExitCode {
     match run(std::env::args_os().skip(1).map(PathBuf::from)) {
@@ -38,6 +39,7 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<CheckReport, Stri
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some("--running") => terms.running = true,
+            Some("--local") => terms.is_local = true,
             Some("--attempts") => {
                 let number = arguments.next().and_then(|n| n.to_str()?.parse().ok()).filter(|n| *n > 0);
                 terms.attempts = number.ok_or(USAGE)?;

@@ -97,7 +97,8 @@ pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<Soa
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // Open messages are explained below.
     let (tokens, micros) = (Some(TOKENS), Some(MICROS));
-    let terms = RunSettings { running: true, attempts: ATTEMPTS, messages, children, depth, tokens, micros };
+    let (running, attempts, is_local) = (true, ATTEMPTS, true);
+    let terms = RunSettings { running, attempts, is_local, messages, children, depth, tokens, micros };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));

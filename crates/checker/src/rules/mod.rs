@@ -32,6 +32,9 @@ pub struct RunSettings {
     pub running: bool,
     /// Most attempts at one turn.
     pub attempts: u32,
+    /// Whether no listener is reached over NATS. A delivery that is lost over NATS counts in no limit, and the log does
+    /// not say how a listener is reached.
+    pub is_local: bool,
     /// Most calls and spawns that one message from outside may cause, if its file says so.
     pub messages: Option<u32>,
     /// Most child threads that it may have, in all its threads.
@@ -50,6 +53,7 @@ impl Default for RunSettings {
         RunSettings {
             running: false,
             attempts: 100,
+            is_local: false,
             messages: None,
             children: None,
             depth: None,

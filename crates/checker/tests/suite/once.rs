@@ -112,9 +112,11 @@ fn attempts_that_died_with_the_pump_are_counted_apart() {
     let mut script = script();
     let lost = |number| attempt(number).replace(" due", " with_pump=\"true\" due");
     script.line("attempt").body = lost(2);
-    let under = |script: &Script| {
-        SealedBook::of(script).check_under(RunSettings { attempts: 1, ..RunSettings::default() }).found
+    let of_run = |script: &Script, is_local| {
+        let terms = RunSettings { attempts: 1, is_local, ..RunSettings::default() };
+        SealedBook::of(script).check_under(terms).found
     };
+    let under = |script: &Script| of_run(script, true);
     assert!(under(&script).is_empty(), "it is still the listener's first");
     for (name, number) in [("seventh", 7), ("sixth", 6), ("fifth", 5), ("fourth", 4), ("third", 3)] {
         let more = Line { body: lost(number), ..script.line("attempt").again(name) };
@@ -125,6 +127,7 @@ fn attempts_that_died_with_the_pump_are_counted_apart() {
         ["attempt"],
         "the fifth death on record is the last"
     );
+    assert!(of_run(&script, false).is_empty(), "over NATS there is no last one");
     script.remove("seventh");
     assert!(under(&script).is_empty());
 }

@@ -65,7 +65,9 @@ impl World {
             log.update(record.leaf.0);
             log.update(record.head.0);
         }
-        let terms = RunSettings { attempts: MOST_ATTEMPTS, ..RunSettings::default() };
+        let mut listeners = self.compositions.iter().flat_map(|page| page.listeners.values());
+        let is_local = listeners.all(|listener| !listener.reach.is_over_broker());
+        let terms = RunSettings { attempts: MOST_ATTEMPTS, is_local, ..RunSettings::default() };
         let read = records.iter().map(|(position, record)| as_read(*position, record));
         let report = check_records(read, &self.crowd.histories(), &terms);
         for finding in report.findings {
