@@ -258,6 +258,7 @@ impl Ledger {
             is_nudged: false,
             wraps_up: None,
             warned: Vec::new(),
+            fired: None,
             steered: None,
             cleared: 0,
             outlived: None,

@@ -92,6 +92,8 @@ pub(crate) struct Call {
     pub(crate) children: Vec<String>,
     /// Whether one of its finals was answered by a notice about open work.
     pub(crate) is_nudged: bool,
+    /// The last turn whose reply was recorded when one of its timers fired last.
+    pub(crate) fired: Option<u32>,
     /// The last turn whose reply was recorded when the last steering message came.
     pub(crate) steered: Option<u32>,
     /// The position of the record that lets it only answer.

@@ -47,6 +47,9 @@ impl Ledger {
         let latest = record.time_ms.saturating_add(timer.span_ms);
         let next = timer.due_ms.saturating_add(timer.span_ms.saturating_mul(missed.saturating_add(1)));
         timer.due_ms = if record.time_ms < next && next <= latest { next } else { latest };
+        if let Some(call) = thread.calls.get_mut(call).filter(|_| is_told) {
+            call.fired = settled;
+        }
     }
 
     /// Takes the cancel of a timer.

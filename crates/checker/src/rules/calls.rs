@@ -32,7 +32,7 @@ fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
     let thread = before.thread(&step.record.thread);
     let timer = id.and_then(|id| Some((thread?, thread?.timers.get(id)?)));
     matches!(step.act, Some(Act::Unset { .. }))
-        && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer))
+        && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer.budget_use))
 }
 
 /// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
@@ -65,10 +65,21 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Op
     if aside || act.call().is_some_and(path::is_told) {
         return None;
     }
+    // The time of its message may be over before its turn.
+    if let (Act::Wraps { call } | Act::Outcome { call }, Some(thread)) = (act, thread)
+        && thread.calls.get(call).is_some_and(|call| ends_unbegun(thread, call))
+    {
+        return None;
+    }
     // News may reach a call that waits for its turn, and another rule finds a call that is not open.
     let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
     (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
+}
+
+/// Whether a call that has not begun ends, because a timer opened it and the time of its message is over.
+fn ends_unbegun(thread: &Thread, call: &Call) -> bool {
+    call.settled == 0 && call.attempts.is_none() && timers::is_out_of_time(thread, call.budget_use)
 }
 
 /// Nothing is appended to a thread that has ended.

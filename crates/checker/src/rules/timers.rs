@@ -40,10 +40,10 @@ pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option
     }
 }
 
-/// Whether the time of the message in which a timer was set is over: then it opens nothing more, and a timer that
-/// its call left is cancelled.
-pub(crate) fn is_out_of_time(thread: &Thread, timer: &Timer) -> bool {
-    let said = thread.clocks.get(&timer.budget_use.to_string());
+/// Whether the time of a message is over: then its timers open nothing more, those that its calls left are cancelled,
+/// and a call that has not begun ends.
+pub(crate) fn is_out_of_time(thread: &Thread, budget_use: u32) -> bool {
+    let said = thread.clocks.get(&budget_use.to_string());
     said.is_some_and(|said| said.used_ms >= said.limit_ms)
 }
 
@@ -92,7 +92,7 @@ fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<St
     if opens && is_open {
         return Some(format!("timer {id} opens a call though call {}, which set it, is open", timer.call));
     }
-    if opens && is_out_of_time(thread, timer) {
+    if opens && is_out_of_time(thread, timer.budget_use) {
         return Some(format!("timer {id} opens a call, and the time of its message is over"));
     }
     if opens && step.record.to.as_deref() != Some(&timer.listener) {

@@ -2,7 +2,7 @@
 //! reported.
 
 use super::RunSettings;
-use crate::ledger::{Firing, Ledger, Step};
+use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 
 /// The answer to a wait is its end and nothing else, and nothing else has such an answer. Its end
@@ -35,11 +35,9 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<
         }
         Some("done") => None,
         Some("timer") => {
-            // It fired while the call waited, or at its last turn, too late to be shown.
-            let thread = before.thread(&step.record.thread)?;
-            let told =
-                |firing: &Firing| firing.call == caller && firing.settled >= Some(turn.saturating_sub(1));
-            let fired = thread.timers.values().filter_map(|timer| timer.fired.as_ref()).any(told);
+            // It fired while the call waited, or at its last turn, too late to be shown. That turn may also have
+            // cancelled it.
+            let fired = call.fired >= Some(turn.saturating_sub(1));
             (!fired).then(|| "a wait is ended by a timer, and none fired".into())
         }
         Some("budget") => {

@@ -1,5 +1,7 @@
 //! Faults in setting, firing and ending timers: too early, too often, for the wrong call.
 
+use systole_checker::RunSettings;
+
 use crate::book::SealedBook;
 use crate::good::{E, F, fired, over, script, set, unset};
 use crate::planted;
@@ -110,4 +112,31 @@ fn a_timer_that_its_call_has_left_goes_with_the_time_of_its_message() {
     script.0.truncate(end + 1);
     let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "{report}");
+}
+
+/// Both timers of thread F open calls, and the time of their message ends before the second call begins.
+#[test]
+fn a_call_that_waits_for_its_turn_ends_with_the_time_of_its_message() {
+    for (used, wrong) in [("30s", &[][..]), ("29s", &["top-order"])] {
+        let mut script: Script = script();
+        let end = script.0.iter().position(|line| line.name == "f-opens").unwrap();
+        script.0.truncate(end + 1);
+        for name in ["f-cancel", "f-cancelled"] {
+            script.remove(name);
+        }
+        let last = script.line("f-final");
+        (last.turn, last.cause) = (Some(2), Some("f-over"));
+        let f = |name, kind, code| line(name, F, kind, code).on("3").because("f-opens-3");
+        let opens = f("f-opens-3", "timer", "opens").between("core", "planner").because("f-brief");
+        let opens = Line { time_ms: opens.time_ms + 120 * 60_000, ..opens };
+        script.0.extend([
+            opens.says(&fired("id=\"brief\"")),
+            clocked(used),
+            f("f-wraps", "message", "wrap-up").between("core", "planner"),
+            f("f-gone", "outcome", "budget.time").between("core", "core"),
+        ]);
+        let report =
+            SealedBook::of(&script).check_under(RunSettings { running: true, ..RunSettings::default() });
+        assert_eq!(report.found.keys().copied().collect::<Vec<_>>(), wrong, "{used}: {report}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Faults in the end of waits for children, and in the report of it.
 
-use crate::good::{E, E1, ended, over, spawned};
+use crate::book::SealedBook;
+use crate::good::{E, E1, ended, over, script, spawned, unset};
 use crate::planted;
+use crate::script::Line;
 
 planted! {
     a_wait_that_ends_twice finds ["answer-once"] by |script| script.repeat("e-over", "e-over");
@@ -57,4 +59,33 @@ planted! {
         let item = script.line("f-end");
         (item.code, item.to) = (Some("call"), Some("helper"));
     };
+}
+
+/// The timer fires while turn 2 is out. The reply to that turn cancels it and waits, and the firing ends the wait.
+#[test]
+fn a_wait_may_be_ended_by_a_timer_that_its_own_reply_cancels() {
+    let mut script = script();
+    let end = script.0.iter().position(|line| line.name == "f-opens").unwrap();
+    script.0.truncate(end);
+    script.line("f-over").body = over("done", 0, 0);
+    let fired = script.remove("f-fired");
+    script.line("f-over").cause = Some("f-wait");
+    script.after("f-over", fired);
+    script.line("f-cancelled").body = unset("tick");
+    let time_ms = script.line("f-cancel").time_ms;
+    let wait = Line {
+        turn: Some(2),
+        ordinal: Some(1),
+        cause: Some("f-over"),
+        time_ms,
+        ..script.line("f-wait").again("wait")
+    };
+    let ends = Line { call: Some("1/2.1"), cause: Some("wait"), ..script.line("f-over").again("ends") };
+    script.after("f-cancelled", Line { body: over("timer", 0, 0), ..ends });
+    script.after("f-cancelled", wait);
+    script.line("f-final").cause = Some("ends");
+    let report = SealedBook::of(&script).check();
+    assert!(report.is_clean(), "{report}");
+    script.remove("f-fired");
+    assert_eq!(SealedBook::of(&script).check().found.into_keys().collect::<Vec<_>>(), ["wait"]);
 }
