@@ -97,8 +97,9 @@ pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<Soa
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // Open messages are explained below.
     let (tokens, micros) = (Some(TOKENS), Some(MICROS));
-    let (running, attempts, is_local) = (true, ATTEMPTS, true);
-    let terms = RunSettings { running, attempts, is_local, messages, children, depth, tokens, micros };
+    let (running, attempts, is_local, outage_ms) = (true, ATTEMPTS, true, None);
+    let terms =
+        RunSettings { running, attempts, is_local, outage_ms, messages, children, depth, tokens, micros };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));

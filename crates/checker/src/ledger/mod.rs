@@ -10,6 +10,7 @@ mod approvals;
 mod budget_uses;
 mod firsts;
 mod journal;
+mod outages;
 mod pauses;
 mod starts;
 mod takers;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::{Approval, Question};
 pub(crate) use self::journal::{Bought, Entry};
+pub(crate) use self::outages::Wait;
 pub(crate) use self::starts::Starts;
 pub(crate) use self::thread::{Call, Item, Spawn, Thread};
 
@@ -212,18 +214,7 @@ impl Ledger {
             call.attempts = number.or(call.attempts);
             call.journal.clear();
             call.lost_with_pump += lost;
-        });
-        self.moved(&step.record.thread, call);
-    }
-
-    /// A wait with the code of a failure numbers the next attempt.
-    fn take_mark(&mut self, step: &Step<'_>, call: &str) {
-        let tag = step.core_named("attempt").filter(|tag| tag.attribute("code").is_some());
-        let Some(number) = tag.and_then(|tag| tag.number("number")) else { return };
-        self.with_call(&step.record.thread, call, |call| {
-            call.attempts = Some(number);
-            call.journal.clear();
-            call.away += 1;
+            call.waits_no_more();
         });
         self.moved(&step.record.thread, call);
     }
@@ -252,6 +243,8 @@ impl Ledger {
             journal: Vec::new(),
             lost_with_pump: 0,
             away: 0,
+            waits: None,
+            away_since_ms: None,
             deaths_on_record: 0,
             is_dead: false,
             children: Vec::new(),

@@ -7,6 +7,8 @@ use super::{Ledger, Step};
 pub(crate) struct Starts {
     /// The position of the record of the last start.
     pub(crate) boot: Option<u64>,
+    /// The time of that record.
+    pub(crate) boot_ms: Option<u64>,
     /// How many deliveries were out on other machines when the pump before stopped, if it stopped with nothing else
     /// out.
     pub(crate) out: Option<u64>,
@@ -24,6 +26,7 @@ impl Ledger {
             // The statement holds as long as no record follows it.
             let said = self.starts.said.filter(|(at, _)| at + 1 == position);
             (self.starts.boot, self.starts.out) = (Some(position), said.map(|(_, out)| out));
+            self.starts.boot_ms = Some(step.record.time_ms);
         }
     }
 }

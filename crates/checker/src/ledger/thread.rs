@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Approval, Bought, Entry, Question};
+use super::{Approval, Bought, Entry, Question, Wait};
 use crate::path;
 use crate::record::{RecordHash, RecordId};
 
@@ -85,6 +85,10 @@ pub(crate) struct Call {
     pub(crate) lost_with_pump: u32,
     /// How many of its attempts found that someone is away.
     pub(crate) away: u32,
+    /// What the attempt that is due waits for.
+    pub(crate) waits: Option<Wait>,
+    /// Since when attempts at the due turn have found that someone is away.
+    pub(crate) away_since_ms: Option<u64>,
     /// How many of those were already recorded.
     pub(crate) deaths_on_record: u32,
     /// Whether that turn will not be retried.
@@ -235,6 +239,7 @@ impl Call {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
             (self.lost_with_pump, self.away, self.deaths_on_record) = (0, 0, 0);
+            self.waits_no_more();
             self.journal.clear();
             self.items.clear();
         }

@@ -10,6 +10,7 @@ pub(crate) mod chain;
 pub(crate) mod clients;
 pub(crate) mod journal;
 pub(crate) mod once;
+pub(crate) mod outages;
 pub(crate) mod outlives;
 pub(crate) mod pauses;
 pub(crate) mod questions;
@@ -35,6 +36,8 @@ pub struct RunSettings {
     /// Whether no listener is reached over NATS. A delivery that is lost over NATS counts in no limit, and the log does
     /// not say how a listener is reached.
     pub is_local: bool,
+    /// How long a call waits for someone who is away, if that is the same for all and no one sets the clock.
+    pub outage_ms: Option<u64>,
     /// Most calls and spawns that one message from outside may cause, if its file says so.
     pub messages: Option<u32>,
     /// Most child threads that it may have, in all its threads.
@@ -54,6 +57,7 @@ impl Default for RunSettings {
             running: false,
             attempts: 100,
             is_local: false,
+            outage_ms: None,
             messages: None,
             children: None,
             depth: None,
@@ -103,6 +107,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("nudge-once", once::nudge_once),
     ("final-alone", once::final_alone),
     ("attempt", once::attempt),
+    ("outage", outages::outage),
     ("outlives", outlives::outlives),
     ("call-open", calls::call_open),
     ("top-order", calls::top_order),

@@ -11,6 +11,7 @@ mod clients;
 mod good;
 mod journal;
 mod once;
+mod outages;
 mod outlives;
 mod pauses;
 mod questions;

@@ -1,0 +1,65 @@
+//! Calls that wait for someone who is away, in the ledger.
+
+use super::thread::Call;
+use super::{Ledger, Step};
+use crate::tag::Tag;
+
+/// What an attempt waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wait {
+    /// Who is away, in one word.
+    pub(crate) outage: String,
+    /// Whether its delivery is with the broker, so that it may be answered all the same.
+    pub(crate) is_sent: bool,
+}
+
+impl Wait {
+    /// The wait that a record begins, or the one that it ends.
+    pub(crate) fn read(tag: &Tag<'_>) -> Option<Wait> {
+        let outage = tag.attribute("outage")?.to_owned();
+        let is_sent = tag.attribute("code").is_none() && is_with_broker(&outage);
+        Some(Wait { outage, is_sent })
+    }
+}
+
+fn is_with_broker(outage: &str) -> bool {
+    matches!(outage, "worker" | "broker")
+}
+
+impl Call {
+    /// Its attempt reaches someone, or another one begins.
+    pub(super) fn waits_no_more(&mut self) {
+        (self.waits, self.away_since_ms) = (None, None);
+    }
+}
+
+impl Ledger {
+    /// Takes what happens to an attempt. A wait with the code of a failure numbers the next attempt.
+    pub(super) fn take_mark(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = step.core_named("attempt") else { return };
+        let (thread, time_ms) = (&step.record.thread, step.record.time_ms);
+        let next = tag.number("number").filter(|_| tag.attribute("code").is_some());
+        let wait = Wait::read(tag);
+        let is_over = tag.attribute("over").is_some();
+        self.with_call(thread, call, |call| match wait {
+            None => call.waits_no_more(),
+            // Whoever else is away may still be: the attempt only looks.
+            Some(wait) if is_over => {
+                call.waits = None;
+                call.away_since_ms.take_if(|_| wait.outage == "listener" || is_with_broker(&wait.outage));
+            }
+            wait => {
+                call.waits = wait;
+                call.away_since_ms.get_or_insert(time_ms);
+            }
+        });
+        if next.is_some() {
+            self.with_call(thread, call, |call| {
+                call.attempts = next;
+                call.journal.clear();
+                call.away += 1;
+            });
+            self.moved(thread, call);
+        }
+    }
+}

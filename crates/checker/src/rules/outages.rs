@@ -1,0 +1,65 @@
+//! Checks calls that wait for someone who is away.
+
+use super::RunSettings;
+use crate::ledger::{Call, Ledger, Step, Wait};
+use crate::meaning::Act;
+
+/// A wait has one record when it begins and one when it ends. In between its listener has nothing to say, unless the
+/// delivery is with the broker. It begins only after an attempt that was out, or before one that goes out. If the terms
+/// limit it, it lasts so long, and no longer.
+pub(crate) fn outage(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+    let (act, call) = (step.act?, before.call_of(step)?);
+    let waits = call.waits.as_ref();
+    match act {
+        Act::Marks { .. } => marks(before, step, call).or_else(|| lasts(before, step, call, terms)),
+        Act::DeadLetter { .. } => {
+            let (waited_ms, least_ms) = (waited_ms(step, call)?, terms.outage_ms?);
+            waits.filter(|wait| !wait.is_sent)?;
+            (waited_ms < least_ms).then(|| format!("a wait ends after {waited_ms} ms of {least_ms}"))
+        }
+        Act::Outcome { .. } if step.record.code.as_deref() != Some("handled") => None,
+        Act::Item { .. }
+        | Act::Takes { .. }
+        | Act::Attempt { .. }
+        | Act::Writes { .. }
+        | Act::Outcome { .. } => {
+            let Wait { outage, .. } = waits.filter(|wait| !wait.is_sent)?;
+            Some(format!("an attempt that waits for {outage} is over, and did not go on"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the record begins, or ends, what can begin or end.
+fn marks(before: &Ledger, step: &Step<'_>, call: &Call) -> Option<String> {
+    let tag = step.core_named("attempt")?;
+    let (wait, known) = (Wait::read(tag)?, call.waits.as_ref());
+    if tag.attribute("over").is_some() {
+        let is_it = known.is_some_and(|known| known.outage == wait.outage);
+        let halted = before.halted(&step.record.thread).filter(|_| is_it);
+        return match halted {
+            Some(since) => Some(format!("an attempt goes on, though all is halted since {since}")),
+            None => (!is_it).then(|| format!("an attempt goes on that does not wait for {}", wait.outage)),
+        };
+    }
+    let known = known?;
+    let is_again = known.outage == wait.outage;
+    let has_failed = tag.attribute("code").is_some() && !known.is_sent;
+    (is_again || has_failed).then(|| format!("an attempt waits for {}, and waits again", known.outage))
+}
+
+/// How long the due turn has waited by now.
+fn waited_ms(step: &Step<'_>, call: &Call) -> Option<u64> {
+    Some(step.record.time_ms.saturating_sub(call.away_since_ms?))
+}
+
+/// Whether it waits for longer than it may, although this pump began before the end of its time. A wait that no failure
+/// begins may begin after that time, and then ends the call at once.
+fn lasts(before: &Ledger, step: &Step<'_>, call: &Call, terms: &RunSettings) -> Option<String> {
+    let (most_ms, waited_ms) = (terms.outage_ms?, waited_ms(step, call)?);
+    let tag = step.core_named("attempt").filter(|tag| tag.attribute("outage").is_some())?;
+    tag.attribute("over").or(tag.attribute("code"))?;
+    let end_ms = call.away_since_ms?.saturating_add(most_ms);
+    let is_late = waited_ms > most_ms && before.starts.boot_ms.is_none_or(|boot| boot < end_ms);
+    is_late.then(|| format!("an attempt waits after {waited_ms} ms, and {most_ms} are the most"))
+}
