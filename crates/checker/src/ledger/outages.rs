@@ -22,6 +22,18 @@ impl Wait {
     }
 }
 
+impl Wait {
+    /// Whether it goes on only once no one is away, and not to look.
+    fn ends_with_its_outage(&self) -> bool {
+        self.outage == "listener" || self.is_in_queue() || is_with_broker(&self.outage)
+    }
+
+    /// Whether it waits behind others of its listener, and after that for a slot alone.
+    pub(crate) fn is_in_queue(&self) -> bool {
+        matches!(&*self.outage, "worker-queue" | "broker-queue")
+    }
+}
+
 fn is_with_broker(outage: &str) -> bool {
     matches!(outage, "worker" | "broker")
 }
@@ -46,7 +58,7 @@ impl Ledger {
             // Whoever else is away may still be: the attempt only looks.
             Some(wait) if is_over => {
                 call.waits = None;
-                call.away_since_ms.take_if(|_| wait.outage == "listener" || is_with_broker(&wait.outage));
+                call.away_since_ms.take_if(|_| wait.ends_with_its_outage());
             }
             wait => {
                 call.waits = wait;

@@ -59,6 +59,7 @@ fn lasts(before: &Ledger, step: &Step<'_>, call: &Call, terms: &RunSettings) -> 
     let (most_ms, waited_ms) = (terms.outage_ms?, waited_ms(step, call)?);
     let tag = step.core_named("attempt").filter(|tag| tag.attribute("outage").is_some())?;
     tag.attribute("over").or(tag.attribute("code"))?;
+    Wait::read(tag).filter(|wait| !wait.is_in_queue())?;
     let end_ms = call.away_since_ms?.saturating_add(most_ms);
     let is_late = waited_ms > most_ms && before.starts.boot_ms.is_none_or(|boot| boot < end_ms);
     is_late.then(|| format!("an attempt waits after {waited_ms} ms, and {most_ms} are the most"))
