@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use async_nats::ConnectOptions;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectOptions};
 use systole::edges::nats::{Broker, BrokerFault, Credentials};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -116,6 +116,12 @@ async fn change(server: &NatsServer, change: impl FnOnce(&mut Config)) -> Info {
     looking(server).await.update_stream(config).await.unwrap()
 }
 
+/// The stream of what the broker says about silent workers; `None` if there is none.
+async fn silence(client: &Client) -> Option<Info> {
+    let stream = jetstream::new(client.clone()).get_stream("SYSTOLE_hello_SILENCE").await;
+    stream.ok().map(|stream| stream.cached_info().clone())
+}
+
 async fn streams(server: &NatsServer) -> Vec<String> {
     let jetstream = looking(server).await;
     let mut names = Vec::new();
@@ -138,6 +144,9 @@ async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
     let said = |key: &str| made.metadata.get(key).map(String::as_str);
     assert_eq!((said("systole.organism"), said("systole.format")), (Some("hello"), Some("1")));
     assert_eq!(bus(&server).await.state.messages, 0, "the trial is left over");
+    let kept = silence(&server.client().await).await.unwrap().config;
+    assert_eq!(kept.subjects, ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.SYSTOLE_hello_BUS.*"]);
+    assert!(kept.max_age > Duration::ZERO && kept.max_messages_per_subject > 0, "it has no bound: {kept:?}");
     assert_eq!(broker.largest_message(), 1 << 20);
     assert_eq!(format!("{broker:?}"), format!("Broker({}, {BUS})", &server.url()["nats://".len()..]));
     // Deliveries that are out stay out, and the operator's settings stay.
@@ -167,8 +176,14 @@ async fn the_pump_needs_no_more_rights_than_these() {
     let rights = ", permissions: {publish: [\"$JS.API.INFO\", \"$JS.API.STREAM.*.SYSTOLE_hello_BUS\", \
          \"$JS.API.STREAM.MSG.GET.SYSTOLE_hello_BUS\", \"o.hello.dlv.*\"], \
          subscribe: [\"_INBOX_pump_hello.>\"]}";
-    let server = NatsServer::with(&pump(rights));
-    connect(&server.url(), key(), PATIENCE).await.unwrap();
+    let kept =
+        rights.replace("\"o.hello.dlv.*\"", "\"o.hello.dlv.*\", \"$JS.API.STREAM.*.SYSTOLE_hello_SILENCE\"");
+    // An older configuration gives no right to a stream for silent workers.
+    let older = NatsServer::with(&pump(rights));
+    connect(&older.url(), key(), PATIENCE).await.unwrap();
+    let server = NatsServer::with(&pump(&kept));
+    let broker = connect(&server.url(), key(), PATIENCE).await.unwrap();
+    assert!(silence(broker.client()).await.is_some());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::broker::NatsServer;
 use crate::over_nats::{HandWorker, folder_at, runs, stored, told, without_waits};
-use crate::program::{Running, ask, run_file, systole};
+use crate::program::{PATIENCE, Running, ask, run_file, systole};
 
 const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
 const FAILS: &str = ", in_flight: 2, timeout: 60s, on_unknown: fail";
@@ -277,4 +277,72 @@ async fn b21_a_pump_that_starts_before_its_broker_waits_for_it() {
     let held = worker.pulls().await;
     assert!(worker.says(&held, "done").await.ends_with("/>"));
     assert_eq!(running.interrupt().code, Some(130));
+}
+
+/// The listener gets another name while a worker works and calls wait, and then its own again.
+#[tokio::test(flavor = "multi_thread")]
+async fn b21_a_listener_that_is_renamed_and_named_back_under_a_run_fails_no_call() {
+    let server = NatsServer::start();
+    let folder = folder_at(&server.url(), MORE);
+    let file = folder.path().join("organism.yaml");
+    let named = std::fs::read_to_string(&file).unwrap();
+    let running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    for n in 0..4 {
+        posts(folder.path(), &format!("n{n}"));
+    }
+    let (first, second) = (worker.pulls().await, worker.pulls().await);
+    running.signal(Signal::TERM);
+    drop(running.end());
+    std::fs::write(&file, named.replace("echo", "mirror")).unwrap();
+    let mut renamed = Running::organism(folder.path());
+    renamed.shows("mirror is ready");
+    // What a worker of the old name does counts, and what it gets next lies there for it.
+    assert!(worker.says(&first, "done").await.ends_with("/>"));
+    first.message.double_ack().await.unwrap();
+    let next_is_out = async { while stored(&worker).await < 2 {} };
+    tokio::time::timeout(PATIENCE, next_is_out).await.expect("nothing goes out under the old name");
+    renamed.signal(Signal::TERM);
+    drop(renamed.end());
+    std::fs::write(&file, named).unwrap();
+    let _running = runs(folder.path());
+    assert!(worker.says(&second, "done").await.ends_with("/>"));
+    second.message.double_ack().await.unwrap();
+    for n in 2..4 {
+        let held = worker.pulls().await;
+        let shown = String::from_utf8_lossy(&held.message.payload).into_owned();
+        assert!(shown.contains(&format!(">n{n}<")), "{shown}");
+        assert!(worker.says(&held, "done").await.ends_with("/>"));
+        held.message.double_ack().await.unwrap();
+    }
+    let all = without_waits(systole(folder.path(), &["log", "--json"]).kinds());
+    assert_eq!(all.iter().filter(|kind| *kind == "message/final").count(), 4, "{all:?}");
+    let is_trouble =
+        |kind: &String| ["attempt/", "outcome/", "refusal/"].iter().any(|begin| kind.starts_with(begin));
+    assert!(!all.iter().any(is_trouble), "{all:?}");
+}
+
+/// The broker lost its power, and with it a delivery that a worker has. No one knows what became of the work.
+#[tokio::test(flavor = "multi_thread")]
+async fn b20_what_a_restarted_broker_does_not_have_is_lost_where_nothing_may_be_done_twice() {
+    let mut server = NatsServer::start();
+    let folder = folder_at(&server.url(), FAILS);
+    let running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    server.kill();
+    server.remembers();
+    server.start_again();
+    posts(folder.path(), "hi");
+    let held = worker.pulls().await;
+    running.signal(Signal::KILL);
+    drop(running.end());
+    server.kill();
+    server.goes_back();
+    server.start_again();
+    let _running = runs(folder.path());
+    let late = worker.insists(&held, "late").await;
+    assert!(late.contains("reply.stale-lease"), "{late}");
+    let wanted = ["message/request", "attempt/", "outcome/dead-letter", "outcome/listener.lost"];
+    assert_eq!(told(folder.path())[..4], wanted);
+    assert_eq!(stored(&worker).await, 0);
 }

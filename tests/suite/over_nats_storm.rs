@@ -27,7 +27,7 @@ use crate::workers::{Process, TALK, answer, this_suite};
 const LONG_WORK: Duration = Duration::from_secs(8);
 const SHORT_WORK: Duration = Duration::from_secs(2);
 /// The listeners, and what follows at each after an attempt of unknown outcome. Every other call is for the second.
-const LISTENERS: [(&str, &str); 2] = [("strict", "fail"), ("patient", "retry")];
+pub(crate) const LISTENERS: [(&str, &str); 2] = [("strict", "fail"), ("patient", "retry")];
 /// The variables with the file in which a worker notes its work, and with the time that it takes for each piece.
 const BOOK: &str = "SYSTOLE_TEST_BOOK";
 const WORK: &str = "SYSTOLE_TEST_WORK_MS";
@@ -58,14 +58,16 @@ enum Blow {
 
 use Blow::{Killed, Ousted, Stopped, Succeeded, Suspended, TakenOver};
 
+/// The workers: how many processes of each kind for each listener, with how many slots each.
+pub(crate) type Hands = &'static [(WorkerKind, usize, usize)];
+
 struct StormPlan {
     /// What its dice begin with.
     seed: u64,
     calls: usize,
     blows: Vec<Blow>,
     work: Duration,
-    /// The workers: how many processes of each kind for each listener, with how many slots each.
-    hands: &'static [(Kind, usize, usize)],
+    hands: Hands,
 }
 
 impl StormPlan {
@@ -77,7 +79,7 @@ impl StormPlan {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(crate) enum WorkerKind {
     Rust,
     Python,
     Node,
@@ -106,42 +108,42 @@ fn note(book: &Path, word: &str, piece: &str) {
 }
 
 /// Lasts as long as work does: it waits for a message that never comes.
-fn lasts(time: Duration) {
+pub(crate) fn lasts(time: Duration) {
     let (_open, never) = sync_channel::<()>(0);
     assert!(never.recv_timeout(time).is_err());
 }
 
 /// The workers, and the folder in which they note what they do.
-struct Workforce {
-    processes: Vec<Process>,
+pub(crate) struct Workforce {
+    pub(crate) processes: Vec<Process>,
     folder: tempfile::TempDir,
 }
 
 /// What workers noted: the pieces that they began and ended, each as often as they did.
 #[derive(Default)]
-struct Pieces {
-    begun: Vec<String>,
-    ended: Vec<String>,
+pub(crate) struct Pieces {
+    pub(crate) begun: Vec<String>,
+    pub(crate) ended: Vec<String>,
 }
 
 impl Workforce {
     /// Starts the workers, with the keys in that folder if the broker wants some.
-    fn hire(url: &str, keys: Option<&Path>, plan: &StormPlan) -> Workforce {
+    pub(crate) fn hire(url: &str, keys: Option<&Path>, hands: Hands, work: Duration) -> Workforce {
         let folder = tempfile::tempdir().unwrap();
         let mut processes = Vec::new();
         for (listener, _) in LISTENERS {
-            for (kind, count, slots) in plan.hands {
+            for (kind, count, slots) in hands {
                 for number in 0..*count {
                     let mut command = command_of(*kind, *slots, folder.path());
                     let book = folder.path().join(format!("{listener}-{kind:?}-{number}.book"));
-                    command.env(BOOK, book).env(WORK, plan.work.as_millis().to_string());
+                    command.env(BOOK, book).env(WORK, work.as_millis().to_string());
                     command.env("SYSTOLE_NATS", url).env("SYSTOLE_SLOTS", slots.to_string());
                     command.env("SYSTOLE_ORGANISM", "shop").env("SYSTOLE_LISTENER", listener);
                     let key = keys.map(|keys| keys.join(format!("{listener}.nk")));
                     if let Some(key) = &key {
                         command.env("SYSTOLE_KEY_FILE", key);
                     }
-                    if let Kind::Python = kind {
+                    if let WorkerKind::Python = kind {
                         command.args([url, "shop", listener]).args(key);
                     }
                     processes.push(Process::of(command));
@@ -151,7 +153,7 @@ impl Workforce {
         Workforce { processes, folder }
     }
 
-    fn pieces(&self) -> Pieces {
+    pub(crate) fn pieces(&self) -> Pieces {
         self.pieces_of("")
     }
 
@@ -176,7 +178,7 @@ impl Workforce {
     }
 
     /// Waits until the pieces are as they should be; returns whether they were in time.
-    fn come_to(&self, so: impl Fn(&Pieces) -> bool) -> bool {
+    pub(crate) fn come_to(&self, so: impl Fn(&Pieces) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         while !so(&self.pieces()) {
             if Instant::now() > end {
@@ -189,16 +191,16 @@ impl Workforce {
 }
 
 /// The command of a worker, without where it works.
-fn command_of(kind: Kind, slots: usize, folder: &Path) -> Command {
+fn command_of(kind: WorkerKind, slots: usize, folder: &Path) -> Command {
     let stories = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/over_nats_storm");
     match kind {
-        Kind::Rust => this_suite("over_nats_storm::process_that_works"),
-        Kind::Node => {
+        WorkerKind::Rust => this_suite("over_nats_storm::process_that_works"),
+        WorkerKind::Node => {
             let mut command = Command::new(node());
             command.arg(stories.join("worker.mjs"));
             command
         }
-        Kind::Python => {
+        WorkerKind::Python => {
             let slots = format!("AT_ONCE = {slots} ");
             let work = [("    return \"You said: \" + text\n", PYTHON_WORK), ("AT_ONCE = 4 ", &*slots)];
             std::fs::write(folder.join("worker.py"), changed_listener(&work)).unwrap();
@@ -217,7 +219,7 @@ struct Pumps {
 }
 
 /// A machine with the organism's file, which says that about broker and log.
-fn machine(places: &str) -> tempfile::TempDir {
+pub(crate) fn machine(places: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let listener = |(name, on_unknown): &(&str, &str)| {
         format!(
@@ -317,15 +319,15 @@ async fn is_accepted(client: &async_nats::Client, call: usize) {
 
 /// What the log says about the calls.
 #[derive(Default, Debug)]
-struct LogFigures {
+pub(crate) struct LogFigures {
     /// The calls that have their own answer.
     answered: BTreeSet<String>,
     /// How many records there are of each kind and code.
-    kinds: BTreeMap<String, usize>,
+    pub(crate) kinds: BTreeMap<String, usize>,
 }
 
 impl LogFigures {
-    fn of(folder: &Path) -> LogFigures {
+    pub(crate) fn of(folder: &Path) -> LogFigures {
         let (mut figures, mut asked) = (LogFigures::default(), BTreeMap::new());
         let log = systole(folder, &["log", "-n", "0", "--json"]);
         for (record, kind) in log.json_lines().iter().zip(log.kinds()) {
@@ -347,7 +349,7 @@ impl LogFigures {
     }
 
     /// The records that say that something failed or was lost or refused, or that came too late.
-    fn troubles(&self) -> BTreeMap<&str, usize> {
+    pub(crate) fn troubles(&self) -> BTreeMap<&str, usize> {
         let is_trouble = |kind: &str| {
             kind.starts_with("outcome/")
                 || kind.starts_with("refusal/")
@@ -426,7 +428,7 @@ fn rests(plan: &StormPlan, folder: &Path, running: Running, workers: &mut Workfo
 fn storm(plan: &StormPlan) {
     let (server, began) = (NatsServer::start(), Instant::now());
     let mut pumps = Pumps::over(&server);
-    let mut workers = Workforce::hire(&server.url(), None, plan);
+    let mut workers = Workforce::hire(&server.url(), None, plan.hands, plan.work);
     let out = strikes(plan, &server.url(), &workers, &mut pumps);
     let running = pumps.running.take().unwrap();
     let StormEnd { pieces, twice, .. } = rests(plan, pumps.folder(), running, &mut workers);
@@ -438,7 +440,7 @@ fn storm(plan: &StormPlan) {
 
 #[test]
 fn b20_a_short_storm_of_restarts_does_no_work_twice_and_fails_no_call() {
-    let hands = &[(Kind::Rust, 1, 2), (Kind::Python, 1, 2), (Kind::Node, 1, 2)];
+    let hands = &[(WorkerKind::Rust, 1, 2), (WorkerKind::Python, 1, 2), (WorkerKind::Node, 1, 2)];
     let blows = vec![Killed, Ousted, Stopped, TakenOver];
     storm(&StormPlan { seed: 1, calls: 12, blows, work: SHORT_WORK, hands });
 }
@@ -447,7 +449,7 @@ fn b20_a_short_storm_of_restarts_does_no_work_twice_and_fails_no_call() {
 #[ignore = "minutes; part of make soak"]
 fn b20_a_storm_of_restarts_does_no_work_twice_and_fails_no_call() {
     // 64 slots together, 32 for each listener.
-    let hands = &[(Kind::Rust, 2, 6), (Kind::Python, 2, 5), (Kind::Node, 2, 5)];
+    let hands = &[(WorkerKind::Rust, 2, 6), (WorkerKind::Python, 2, 5), (WorkerKind::Node, 2, 5)];
     let blows = [Killed, Ousted, Stopped, TakenOver, Suspended, Succeeded].repeat(5);
     storm(&StormPlan { seed: 64, calls: 600, blows, work: LONG_WORK, hands });
 }
@@ -459,7 +461,7 @@ const NOTED: Duration = Duration::from_millis(500);
 /// Kills the pump and its broker together, again and again. The broker is the organism's own, which dies with it, or
 /// this one. It may hand out again what it had handed out just before.
 fn kills_with_broker(mut server: Option<NatsServer>) {
-    let hands = &[(Kind::Rust, 1, 8), (Kind::Python, 1, 8)];
+    let hands = &[(WorkerKind::Rust, 1, 8), (WorkerKind::Python, 1, 8)];
     let plan =
         StormPlan { seed: 7, calls: 240, blows: vec![Killed; 20], work: Duration::from_secs(4), hands };
     let nats = server.as_ref().map_or("managed".to_owned(), |server| format!("'{}'", server.url()));
@@ -468,10 +470,10 @@ fn kills_with_broker(mut server: Option<NatsServer>) {
     let mut running = start();
     let own = machine.path().join("hello.db.nats");
     let mut workers = match &server {
-        Some(server) => Workforce::hire(&server.url(), None, &plan),
+        Some(server) => Workforce::hire(&server.url(), None, plan.hands, plan.work),
         None => {
             let url = std::fs::read_to_string(own.join("address")).unwrap();
-            Workforce::hire(url.trim(), Some(&own.join("keys")), &plan)
+            Workforce::hire(url.trim(), Some(&own.join("keys")), plan.hands, plan.work)
         }
     };
     let (mut dice, mut begun, mut fresh) = (SeededDice::new(plan.seed), 0, BTreeSet::new());

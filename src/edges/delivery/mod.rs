@@ -150,8 +150,8 @@ impl Carriers {
                 }
                 Reach::Nats | Reach::Hosted => match &broker {
                     Some(broker) => {
-                        let (broker, silence) = (broker.clone(), nats::silence(listener));
-                        Box::new(move || nats::tend(&post, broker, silence))
+                        let (broker, terms) = (broker.clone(), nats::Terms::of(listener));
+                        Box::new(move || nats::tend(&post, broker, terms))
                     }
                     None if is_still => continue,
                     None => return Err(NoCarrier::Broker(name.clone())),

@@ -66,9 +66,9 @@ pub(super) async fn find_or_make(
     copies: usize,
 ) -> Result<Option<usize>, BrokerFault> {
     let wanted = ours(organism, subjects, copies);
-    let found = found_or_made(wire, organism, &wanted, &DELIVERIES).await?;
+    let found = found_or_made(wire, organism, &wanted, DELIVERIES.format).await?;
     judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
-    bring_up(wire, &found.config, &wanted, &DELIVERIES).await?;
+    bring_up(wire, &found.config, &wanted, DELIVERIES.format).await?;
     Ok(largest(&found.config))
 }
 
@@ -82,9 +82,9 @@ pub(super) async fn found_or_made(
     wire: &Wire,
     organism: &Name,
     wanted: &Config,
-    held: &Held,
+    format: u32,
 ) -> Result<Info, BrokerFault> {
-    let wanted = Config { metadata: metadata(organism, held.format), ..wanted.clone() };
+    let wanted = Config { metadata: metadata(organism, format), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
     match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
@@ -128,12 +128,12 @@ pub(super) async fn bring_up(
     wire: &Wire,
     found: &Config,
     wanted: &Config,
-    held: &Held,
+    format: u32,
 ) -> Result<(), BrokerFault> {
     let copies = found.num_replicas.max(wanted.num_replicas);
     let duplicate_window = found.duplicate_window.max(wanted.duplicate_window);
     let mut metadata = found.metadata.clone();
-    metadata.insert(FORMAT_KEY.to_owned(), held.format.to_string());
+    metadata.insert(FORMAT_KEY.to_owned(), format.to_string());
     let is_up = found.num_replicas == copies && found.duplicate_window == duplicate_window;
     if is_up && found.metadata == metadata {
         return Ok(());
@@ -162,7 +162,7 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
     }
 }
 
-/// The checks that differ between the two streams, with the text for each.
+/// The checks that differ between the streams of deliveries and of the log, with the text for each.
 pub(super) struct Held {
     /// The number of the stream's format; a reader checks it first.
     pub(super) format: u32,
@@ -196,21 +196,22 @@ pub(super) fn judge(
     found: &Config,
     held: &Held,
 ) -> Result<(), BrokerFault> {
+    is_ours(wire, organism, found, held.format)?;
+    let changes = altered(wanted, found, held);
+    if changes.is_empty() {
+        return Ok(());
+    }
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
+    Err(BrokerFault::Altered { address, stream, why: line(&changes.join(", ")), fix: held.fix })
+}
+
+/// Whether an existing stream is this organism's, and of a format that this version knows.
+pub(super) fn is_ours(wire: &Wire, organism: &Name, found: &Config, known: u32) -> Result<(), BrokerFault> {
+    let (stream, address) = (found.name.clone(), wire.address.clone());
     match owner(found, organism) {
         Owner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
-        Owner::Ours(format) => match format.parse::<u32>() {
-            Ok(number) if number <= held.format => match altered(wanted, found, held) {
-                changes if changes.is_empty() => Ok(()),
-                changes => Err(BrokerFault::Altered {
-                    address,
-                    stream,
-                    why: line(&changes.join(", ")),
-                    fix: held.fix,
-                }),
-            },
-            _ => Err(BrokerFault::Newer { address, stream, found: line(&format), known: held.format }),
-        },
+        Owner::Ours(format) if format.parse::<u32>().is_ok_and(|number| number <= known) => Ok(()),
+        Owner::Ours(format) => Err(BrokerFault::Newer { address, stream, found: line(&format), known }),
     }
 }
 

@@ -68,9 +68,9 @@ impl LogStream {
     ) -> Result<LogStream, BrokerFault> {
         let (wire, subjects) = (&broker.wire, &broker.subjects);
         let wanted = wanted(organism, subjects, replicas);
-        let found: Info = bus::found_or_made(wire, organism, &wanted, &RECORDS).await?;
+        let found: Info = bus::found_or_made(wire, organism, &wanted, RECORDS.format).await?;
         bus::judge(wire, organism, &wanted, &found.config, &RECORDS)?;
-        bus::bring_up(wire, &found.config, &wanted, &RECORDS).await?;
+        bus::bring_up(wire, &found.config, &wanted, RECORDS.format).await?;
         let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
         let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
         let source = LogSource::of(broker.wire.clone(), organism, found.config.num_replicas.max(replicas));

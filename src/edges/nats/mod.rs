@@ -15,6 +15,7 @@ mod large_objects;
 mod log;
 mod monitor;
 mod refusals;
+mod silence;
 mod source;
 mod subjects;
 mod unusable;
@@ -36,6 +37,7 @@ pub use door::{FailedLogins, ReplyRoute, UnreadMessage};
 pub use large_objects::ObjectFault;
 pub use log::{AppendResult, LogStream};
 pub use refusals::{RefusedConnection, RefusedConnections};
+pub use silence::WorkerSilence;
 pub use source::{LEFT_BEHIND, LogSource, StoredMessage, StreamExtent};
 pub use subjects::{BrokerSubjects, token};
 pub use unusable::BrokerFault;
@@ -69,10 +71,12 @@ pub struct Broker {
     confirmed: ConfirmedPlaces,
     // The stream may have a lower limit than the server.
     largest: Option<usize>,
+    /// Whether the broker keeps what it says about workers that gave no sign of life.
+    keeps_silences: bool,
 }
 
 impl Broker {
-    /// Connects as the pump of that organism, checks the broker, and makes the organism's stream if there is none. No
+    /// Connects as the pump of that organism, checks the broker, and makes the organism's streams if there are none. No
     /// step takes longer than `patience`.
     pub async fn connect(
         organism: &Name,
@@ -98,13 +102,29 @@ impl Broker {
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
+        let keeps_silences = match silence::find_or_make(&wire, organism, &subjects, copies).await {
+            Err(fault) if fault.is_away() => return Err(fault),
+            Err(fault) => {
+                let less = "a worker that dies while no pump runs may be noticed only at the timeout of its listener";
+                tracing::warn!(why = %fault, fix = fault.fix(), "{less}");
+                false
+            }
+            Ok(()) => true,
+        };
         let (organism, term, confirmed) = (organism.clone(), OnceLock::new(), ConfirmedPlaces::default());
-        Ok(Broker { wire, organism, copies, subjects, term, confirmed, largest })
+        Ok(Broker { wire, organism, copies, subjects, term, confirmed, largest, keeps_silences })
     }
 
-    /// Makes the organism's stream again if it is gone: someone removed it, or the broker came back without it.
+    /// Makes the organism's streams again if they are gone: someone removed them, or the broker came back without them.
     pub async fn make_again(&self) -> Result<(), BrokerFault> {
-        bus::find_or_make(&self.wire, &self.organism, &self.subjects, self.copies).await.map(drop)
+        let (wire, organism, subjects) = (&self.wire, &self.organism, &self.subjects);
+        bus::find_or_make(wire, organism, subjects, self.copies).await?;
+        if self.keeps_silences
+            && let Err(why) = silence::find_or_make(wire, organism, subjects, self.copies).await
+        {
+            tracing::debug!(%why, "the broker does not keep which workers died");
+        }
+        Ok(())
     }
 
     /// Whether there is a connection, and how often it broke.
@@ -159,6 +179,12 @@ impl Broker {
             Ok(Err(error)) => Err(format!("the stream of deliveries: {error}")),
             Err(_) => Err("the stream of deliveries: the broker did not answer within 5 s".to_owned()),
         }
+    }
+
+    /// The run of the server that this is connected to, which has another name whenever it is started. `None` if several
+    /// servers keep copies of what they take: the others know what one forgets.
+    pub fn server_run(&self) -> Option<String> {
+        (self.copies == 1).then(|| self.wire.client.server_info().server_id)
     }
 
     /// The client to publish and subscribe with.

@@ -76,6 +76,16 @@ impl BrokerSubjects {
         format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{}", token(listener))
     }
 
+    /// Where the broker reports that of all listeners.
+    pub fn silences(&self) -> String {
+        format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{}.*", self.bus_stream())
+    }
+
+    /// The stream that keeps those reports.
+    pub fn silence_stream(&self) -> String {
+        format!("SYSTOLE_{}_SILENCE", self.organism)
+    }
+
     /// The subject for trying the broker. A name begins with a letter, so no listener hears of it.
     pub(super) fn check(&self) -> String {
         format!("o.{}.dlv._check", self.organism)

@@ -176,7 +176,7 @@ fn pump(organism: &Name) -> Party {
         right(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         right(AccountCrossing::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    for stream in [bus.clone(), log_stream(organism), apart(organism)] {
+    for stream in [bus, log_stream(organism), apart(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
@@ -188,12 +188,16 @@ fn pump(organism: &Name) -> Party {
             ));
         }
     }
+    for begin in ["STREAM.*.", "STREAM.MSG.*."] {
+        let api = format!("$JS.API.{begin}{}", BrokerSubjects::of(organism).silence_stream());
+        publish.push(right(AccountCrossing::Own, api, "keeping and reading which workers died"));
+    }
     // Separate storage is found and read through other subjects than the log.
     for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
         let subject = format!("{begin}{}.>", apart(organism));
         publish.push(right(AccountCrossing::Own, subject, "reading what was too large for one message"));
     }
-    let silent = format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{bus}.*");
+    let silent = BrokerSubjects::of(organism).silences();
     Party {
         shown: "the pump".to_owned(),
         listener: None,

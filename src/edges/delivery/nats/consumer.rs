@@ -2,15 +2,18 @@
 //! workers, so a consumer with such work is never made anew.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
+use async_nats::jetstream::context::ConsumerInfoErrorKind;
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::Stream;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::aside::in_time;
 use super::fence;
 use crate::edges::clock::random_bytes;
 use crate::edges::nats::{Broker, token as part};
@@ -27,14 +30,19 @@ const MARK: &str = "systole.mark";
 /// The key under which it notes its term.
 const TERM: &str = "systole.term";
 
+/// The key under which it notes the run of the broker's server that it works with.
+const SERVER: &str = "systole.server";
+
 /// The consumer of a listener.
 pub(super) struct Consumer {
     name: String,
     /// The id in its metadata. A consumer that was deleted or made by someone else does not have it; a restart of the
     /// broker keeps it.
     mark: String,
-    config: pull::Config,
+    config: Mutex<pull::Config>,
     made: Info,
+    /// Whether it is certain that the server was not started anew since a pump noted its run.
+    pub(super) is_same_server: bool,
 }
 
 /// What the broker says about a consumer, and when, by its own clock.
@@ -97,12 +105,21 @@ impl Consumer {
     ) -> Result<Consumer, String> {
         let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
+        let mut metadata =
+            HashMap::from([(MARK.to_owned(), mark.clone()), (TERM.to_owned(), fence::said(broker.term()))]);
+        let found = match stream.consumer_info(part(listener)).await {
+            Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => None,
+            found => Some(found.map_err(|error| error.to_string())?),
+        };
+        let (is_new, run) = (found.is_none(), broker.server_run());
+        let noted = found.and_then(|mut found| found.config.metadata.remove(SERVER));
+        let is_same_server = run.is_none() || run == noted;
+        // What was noted stays until it is known what became of the deliveries.
+        let noted = if is_new { run } else { noted };
+        metadata.extend(noted.map(|noted| (SERVER.to_owned(), noted)));
         let config = pull::Config {
             durable_name: Some(part(listener)),
-            metadata: HashMap::from([
-                (MARK.to_owned(), mark.clone()),
-                (TERM.to_owned(), fence::said(broker.term())),
-            ]),
+            metadata,
             ack_policy: AckPolicy::Explicit,
             ack_wait: silence,
             // The pump counts and decides the attempts.
@@ -114,7 +131,7 @@ impl Consumer {
             ..pull::Config::default()
         };
         let (config, made) = made(stream, config).await?;
-        Ok(Consumer { name: part(listener), mark, config, made })
+        Ok(Consumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
     }
 
     /// Asks the broker for it.
@@ -156,9 +173,32 @@ impl Consumer {
             && term.is_some_and(|term| fence::is_earlier(term, broker.term()))
     }
 
+    fn config(&self) -> MutexGuard<'_, pull::Config> {
+        // Every change of it is complete before anything can panic.
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Gives the consumer its settings back.
     pub(super) async fn take_back(&self, stream: &Stream<()>) -> Result<(), String> {
-        stream.update_consumer(self.config.clone()).await.map(drop).map_err(|error| error.to_string())
+        let config = self.config().clone();
+        stream.update_consumer(config).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Whether the server was not started anew since its run was noted.
+    pub(super) fn knows_server(&self, broker: &Broker) -> bool {
+        broker.server_run().is_none_or(|run| self.config().metadata.get(SERVER) == Some(&run))
+    }
+
+    /// Notes the run of the server, so that the next pump knows whether it was started anew. Returns whether it was.
+    pub(super) async fn notes_server(&self, broker: &Broker, stream: &Stream<()>) -> bool {
+        let Some(run) = broker.server_run().filter(|_| !self.knows_server(broker)) else { return false };
+        let mut config = self.config().clone();
+        config.metadata.insert(SERVER.to_owned(), run);
+        match in_time("the consumer", stream.update_consumer(config.clone())).await {
+            Ok(_) => *self.config() = config,
+            Err(why) => tracing::debug!(consumer = self.name, why, "the broker's run is not noted"),
+        }
+        true
     }
 }
 

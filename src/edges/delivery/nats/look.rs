@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use systole_kit::envelope::read_delivered;
 
@@ -33,8 +34,7 @@ pub(super) async fn through(
         from = message.sequence + 1;
         let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
         if let Some(token) = token.filter(|token| is_ours(token)) {
-            let stored = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok().map(Millis);
-            let place = Place::found(message.sequence, stored, Digest::of(&message.payload));
+            let place = Place::found(message.sequence, stored(&message), Digest::of(&message.payload));
             found.push((token.into(), place));
             continue;
         }
@@ -44,4 +44,9 @@ pub(super) async fn through(
             _ => {}
         }
     }
+}
+
+/// When the broker stored a message, by its own time.
+pub(super) fn stored(message: &StreamMessage) -> Option<Millis> {
+    u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok().map(Millis)
 }

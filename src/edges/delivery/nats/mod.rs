@@ -12,6 +12,7 @@ mod fence;
 mod look;
 mod outbox;
 mod places;
+mod unheard;
 mod words;
 
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ use aside::{Answered, Aside};
 use outbox::{Look, Outbox, Sent};
 use places::TakenDelivery;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Listener, Reach};
+use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spoken;
 use words::{Asking, Gone};
@@ -49,32 +50,50 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
 /// lives, and measures their silence itself.
-pub(super) fn silence(listener: &Listener) -> Duration {
+fn silence(listener: &Listener) -> Duration {
     let idle = listener.idle_ms.map_or(SILENCE, Duration::from_millis);
     if matches!(listener.reach, Reach::Hosted) { idle.min(SILENCE) } else { idle }
 }
 
+/// What the carrier must know of its listener.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// How long a worker may go without a sign of life.
+    silence: Duration,
+    /// Whether work of unknown outcome may be done again.
+    may_repeat: bool,
+}
+
+impl Terms {
+    pub(super) fn of(listener: &Listener) -> Terms {
+        let may_repeat = listener.on_unknown == OnUnknown::Retry;
+        Terms { silence: silence(listener), may_repeat }
+    }
+}
+
 /// Starts the task that brings a listener its deliveries over the broker.
-pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> RunningTask {
+pub(super) fn tend(post: &Post, broker: Arc<Broker>, terms: Terms) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
-    let attended = serve_listener(post.clone(), broker, silence);
+    let attended = serve_listener(post.clone(), broker, terms);
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
 }
 
 /// Serves the listener until the carrier is stopped. If the stream or the consumer is gone, the deliveries that were
 /// out are reported, and both are made again. If the broker refuses what is needed, the listener is down, and the
 /// broker is asked again.
-async fn serve_listener(post: Post, broker: Arc<Broker>, silence: Duration) {
+async fn serve_listener(post: Post, broker: Arc<Broker>, terms: Terms) {
     let mut is_down = false;
     loop {
         let opened = tokio::select! {
-            opened = Line::open(&post, &broker, silence) => opened,
+            opened = Line::open(&post, &broker, terms.silence) => opened,
             () = post.stopped() => break,
         };
         let words = match opened {
             Ok(line) => {
-                post.adopted(line.outbox.found(), None).await;
+                // Work that may be repeated goes out again in the same attempt: whichever reply comes first counts.
+                let lost = line.outbox.forgotten().filter(|_| !terms.may_repeat);
+                post.adopted(line.outbox.found(), lost).await;
                 post.joined().await;
                 is_down = false;
                 let Some(words) = line.serve(&post).await else { break };
@@ -218,7 +237,11 @@ impl Line {
                 // Checks whether it is still the same broker, and whether the broker kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
                 _ = self.look.tick() => {
-                    if self.is_cut || self.outbox.is_anything_out() {
+                    if !self.link.borrow().stands {
+                        for token in self.outbox.untaken() {
+                            post.untaken(token).await;
+                        }
+                    } else if self.is_cut || self.outbox.is_anything_out() {
                         self.look_now();
                     }
                     None

@@ -12,7 +12,6 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Error;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::aside::{Aside, in_time};
@@ -20,12 +19,14 @@ use super::consumer::{Consumer, ConsumerState, Progress};
 use super::fence::{self, FenceFault};
 use super::look;
 use super::places::{Place, Places, TakenDelivery};
+use super::unheard::Unheard;
 use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::delivery::post::damaged;
-use crate::edges::nats::{Broker, PATIENCE};
+use crate::edges::nats::{Broker, PATIENCE, WorkerSilence};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{Delivery, LeaseToken};
+use systole_core::types::time::Millis;
 
 /// The header for the subject of the expected fence.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
@@ -103,6 +104,7 @@ pub(super) struct Outbox {
     places: Mutex<Places>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
+    unheard: Unheard,
     /// The deliveries on their way to the broker, and what is known of their replies.
     on_the_way: Mutex<HashMap<Arc<str>, ReplyState>>,
     /// The current fence before deliveries; `None` if a new one is needed.
@@ -115,11 +117,6 @@ pub(super) struct Outbox {
     silence: Duration,
 }
 
-#[derive(Deserialize)]
-struct Advisory {
-    stream_seq: u64,
-}
-
 impl Outbox {
     /// Makes the listener's consumer, finds the deliveries that are still out, and deletes all others. Those of an
     /// earlier life that are still on their way are refused from now on.
@@ -130,6 +127,7 @@ impl Outbox {
         silence: Duration,
     ) -> Result<Outbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
+        let breaks = broker.link().borrow().breaks;
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
         let losses = broker.losses().await?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
@@ -151,6 +149,7 @@ impl Outbox {
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
+            unheard: Unheard::of(breaks, &found),
             on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
@@ -165,6 +164,17 @@ impl Outbox {
     /// The deliveries of an earlier life that are still in the stream.
     pub(super) fn found(&self) -> Vec<LeaseToken> {
         self.places().found().into_keys().map(LeaseToken).collect()
+    }
+
+    /// Why a worker may have had any delivery that is not found, if so: a server that is started anew no longer knows
+    /// which ones it had, and may have lost some.
+    pub(super) fn forgotten(&self) -> Option<String> {
+        (!self.consumer.is_same_server).then(|| FORGOTTEN.to_owned())
+    }
+
+    /// The deliveries that no worker was seen to take, while the broker cannot be asked. Each is told once.
+    pub(super) fn untaken(&self) -> Vec<LeaseToken> {
+        self.places().taken(0, None, Instant::now()).1
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -459,14 +469,23 @@ impl Outbox {
         }
     }
 
-    /// The delivery whose worker gave no sign of life, from the broker's advisory. If it is unknown here, it is removed.
+    /// The delivery whose worker died, from the broker's advisory. If it is unknown here, it is removed.
     pub(super) fn silent(&self, advisory: &[u8]) -> Option<Arc<str>> {
-        let Advisory { stream_seq } = serde_json::from_slice(advisory).ok()?;
-        let token = self.places().token_at(stream_seq);
+        let WorkerSilence { place, said } = WorkerSilence::read(advisory)?;
+        let token = self.places().token_at(place);
         if token.is_none() {
-            self.aside.delete(&self.stream, stream_seq);
+            self.aside.delete(&self.stream, place);
         }
-        token
+        self.died(token?, said)
+    }
+
+    /// A worker gave the broker no sign of life. If the broker itself was away, it may live, and is waited for.
+    fn died(&self, token: Arc<str>, said: Millis) -> Option<Arc<str>> {
+        if self.consumer.knows_server(&self.broker) && !self.unheard.was_away(said) {
+            return Some(token);
+        }
+        self.places().is_silent(&token);
+        None
     }
 
     /// A sign of life of the worker that has a delivery.
@@ -488,17 +507,23 @@ impl Outbox {
         match state {
             ConsumerState::Ours(Progress { handed_out: last, acknowledged, is_idle, now }) => {
                 match self.has_lost_nothing().await {
-                    Ok(()) => self.remove_unacknowledged(acknowledged),
+                    Ok(()) => {
+                        self.remove_unacknowledged(acknowledged);
+                        if self.consumer.notes_server(&self.broker, &self.stream).await {
+                            self.unheard.server_is_back(now);
+                        }
+                    }
                     Err(NoFence::Lost) => return Err(LOST.to_owned()),
                     Err(NoFence::Cut(_) | NoFence::Barred(_)) => return Ok(Look::Unanswered),
                 }
-                let (out, (taken, untaken), mut silent) = {
+                let mut silent = self.silent_unheard(now).await;
+                let (out, (taken, untaken)) = {
                     let mut places = self.places();
-                    let taken = places.taken(last, now, before);
-                    (places.handed_out(last), taken, places.silent_for(self.silence))
+                    silent.extend(places.silent_for(self.silence));
+                    (places.handed_out(last), places.taken(last, now, before))
                 };
                 if is_idle {
-                    silent.extend(self.left_in_stream(out).await);
+                    silent.extend(self.left_in_stream(out, now.unwrap_or_default()).await);
                 }
                 Ok(Look::There(silent, taken, untaken))
             }
@@ -518,15 +543,30 @@ impl Outbox {
 
     /// The given deliveries that are still in the stream, although none waits for a worker or is with one. Their
     /// workers gave no sign of life, and the pump missed the broker's single advisory about that.
-    async fn left_in_stream(&self, out: Vec<(Arc<str>, u64)>) -> Vec<Arc<str>> {
+    async fn left_in_stream(&self, out: Vec<(Arc<str>, u64)>, now: Millis) -> Vec<Arc<str>> {
         let mut lying = Vec::new();
         for (token, place) in out {
             // An acknowledged delivery is no longer there, and its reply may be on its way.
             if self.stream.get_raw_message(place).await.is_ok() {
-                lying.push(token);
+                lying.extend(self.died(token, now));
             }
         }
         lying
+    }
+
+    /// The deliveries whose workers gave no sign of life while this pump did not hear the broker say so. `now` is the
+    /// time of the broker.
+    async fn silent_unheard(&self, now: Option<Millis>) -> Vec<Arc<str>> {
+        let mut silent = Vec::new();
+        for WorkerSilence { place, said } in self.unheard.said(&self.broker, &self.listener, now).await {
+            let Some(token) = self.places().token_at(place) else { continue };
+            // An earlier stream may have had another delivery at that place.
+            let found = self.stream.get_raw_message(place).await.ok();
+            if found.and_then(|found| look::stored(&found)).is_some_and(|stored| stored <= said) {
+                silent.extend(self.died(token, said));
+            }
+        }
+        silent
     }
 
     fn no_stream(&self) -> String {
@@ -538,6 +578,7 @@ impl Outbox {
 const ACKNOWLEDGES: Duration = Duration::from_secs(1);
 /// The pause before the broker is asked again for a fence.
 const AGAIN: Duration = Duration::from_secs(1);
+const FORGOTTEN: &str = "the broker was started anew and has no such delivery: a worker may have had it";
 const LOST: &str = "the broker has lost deliveries that it had confirmed";
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";

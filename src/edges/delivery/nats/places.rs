@@ -53,7 +53,7 @@ pub(super) struct TakenDelivery {
 #[derive(Default)]
 pub(super) struct Places {
     places: HashMap<Arc<str>, Place>,
-    /// Deliveries that workers took off the stream too early, with their last sign of life.
+    /// Deliveries whose workers the broker does not hear, with their last sign of life.
     silent: HashMap<Arc<str>, Instant>,
 }
 
@@ -68,6 +68,14 @@ impl Place {
         match self.origin {
             Origin::Found(stored, _) => Place { origin: Origin::TakenUp(stored), ..self },
             Origin::Own(_) | Origin::TakenUp(_) => self,
+        }
+    }
+
+    /// When an earlier life stored it, by the time of the broker.
+    pub(super) fn stored(&self) -> Option<Millis> {
+        match self.origin {
+            Origin::Found(stored, _) | Origin::TakenUp(stored) => stored,
+            Origin::Own(_) => None,
         }
     }
 
@@ -114,9 +122,10 @@ impl Places {
         Some(found == *bytes)
     }
 
-    /// A worker took the delivery off the stream.
+    /// The broker does not hear the delivery's worker, who took it off the stream or could not be heard for a while.
+    /// Only what the worker says to the pump shows that it lives.
     pub(super) fn is_silent(&mut self, token: &Arc<str>) {
-        self.silent.insert(token.clone(), Instant::now());
+        self.silent.entry(token.clone()).or_insert_with(Instant::now);
     }
 
     /// The worker of such a delivery gave a sign of life.
@@ -143,6 +152,7 @@ impl Places {
     /// message before it counts the message as pending.
     pub(super) fn handed_out(&self, last: u64) -> Vec<(Arc<str>, u64)> {
         let out = self.places.iter().filter(|(_, place)| place.sequence <= last);
+        let out = out.filter(|(token, _)| !self.silent.contains_key(*token));
         out.map(|(token, place)| (token.clone(), place.sequence)).collect()
     }
 
@@ -166,7 +176,7 @@ impl Places {
                 Origin::Found(..) => continue,
             };
             if place.sequence > last {
-                if age >= AT_ONCE && !std::mem::replace(&mut place.has_waited, true) {
+                if !place.is_taken && age >= AT_ONCE && !std::mem::replace(&mut place.has_waited, true) {
                     untaken.push(LeaseToken(token.clone()));
                 }
             } else if !std::mem::replace(&mut place.is_taken, true) {
@@ -211,6 +221,7 @@ mod tests {
         assert_eq!(places.taken(1, now, later), (Vec::new(), Vec::new()), "it is told once");
         let (told, _) = places.taken(2, now, later);
         assert!(matches!(&told[..], [one] if one.token.0 == b && one.has_waited));
+        assert_eq!(places.taken(0, None, later), (Vec::new(), Vec::new()), "what was taken stays so");
     }
 
     #[test]

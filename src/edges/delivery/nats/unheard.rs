@@ -1,0 +1,89 @@
+//! What the broker said about silent workers while this pump did not hear it: before it subscribed, or while its
+//! connection was broken. The broker says each word only once, and keeps it in a stream. What it says right after it
+//! was away itself is no proof: no worker could reach it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::places::Place;
+use crate::edges::nats::{Broker, WorkerSilence};
+use systole_core::types::ids::Name;
+use systole_core::types::time::Millis;
+
+/// How many looks ask for it. The broker may store a word a moment after the connection stands again.
+const LOOKS: u8 = 2;
+/// How long a word of the broker may need, at most, before it is heard or stored, in milliseconds.
+const ON_ITS_WAY: u64 = 60_000;
+
+/// How many milliseconds after it is seen to be back the broker has looked at all that workers have.
+const CHECKS_AGAIN: u64 = 5_000;
+
+/// What there is to ask for.
+pub(super) struct Unheard {
+    asking: Mutex<Asking>,
+}
+
+struct Asking {
+    /// How often the connection had broken when that was last looked at.
+    breaks: u64,
+    /// How many looks still ask.
+    looks: u8,
+    /// Everything that the broker said before this time of its own is known.
+    since: Option<Millis>,
+    /// When the server, which was started anew, was seen to be back, by its own time.
+    back: Option<Millis>,
+}
+
+impl Unheard {
+    /// For a pump that subscribed on the connection after that many breaks, and found these deliveries.
+    pub(super) fn of(breaks: u64, found: &[(Arc<str>, Place)]) -> Unheard {
+        let since = found.iter().filter_map(|(_, place)| place.stored()).min();
+        let looks = if found.is_empty() { 0 } else { LOOKS };
+        Unheard { asking: Mutex::new(Asking { breaks, looks, since, back: None }) }
+    }
+
+    fn asking(&self) -> MutexGuard<'_, Asking> {
+        // Every change of it is complete before anything can panic.
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server was started anew, and has been seen at that time of its own.
+    pub(super) fn server_is_back(&self, now: Option<Millis>) {
+        self.asking().back = now;
+    }
+
+    /// Whether the broker may have said that only because no worker could reach it while it was away.
+    pub(super) fn was_away(&self, said: Millis) -> bool {
+        self.asking().back.is_some_and(|back| said <= back.plus(CHECKS_AGAIN))
+    }
+
+    /// What the broker may have said unheard. It is asked only after a start and a break. `now` is its time.
+    pub(super) async fn said(
+        &self,
+        broker: &Broker,
+        listener: &Name,
+        now: Option<Millis>,
+    ) -> Vec<WorkerSilence> {
+        let breaks = broker.link().borrow().breaks;
+        let since = {
+            let mut asking = self.asking();
+            if asking.breaks != breaks {
+                (asking.breaks, asking.looks) = (breaks, LOOKS);
+            }
+            if asking.looks == 0 {
+                asking.since = now.map(|now| Millis(now.0.saturating_sub(ON_ITS_WAY)));
+                return Vec::new();
+            }
+            asking.since
+        };
+        match broker.silences(listener, since).await {
+            Ok(said) => {
+                self.asking().looks -= 1;
+                said
+            }
+            Err(why) => {
+                tracing::debug!(%listener, %why, "it is not known yet which workers died");
+                Vec::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The stream of what the broker says about workers that gave no sign of life. The broker says it only once, so this
+//! stream keeps it for a pump that did not listen then. It holds no delivery, and an organism works without it: a
+//! broker that forbids it, or has another stream for its advisories, is used all the same.
+
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::subjects::BrokerSubjects;
+use super::unusable::BrokerFault;
+use super::wire::Wire;
+use super::{Broker, bus, source};
+use systole_core::types::ids::Name;
+use systole_core::types::time::Millis;
+
+/// The number of the stream's format.
+const FORMAT: u32 = 1;
+/// How long it keeps what the broker says. An attempt ends at its timeout, which is a day at most.
+const AGE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+/// How much of it it keeps for each listener: twice as much as a listener may have out.
+const MOST: i64 = 2048;
+
+/// What the broker says about one delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WorkerSilence {
+    /// Its place in the stream of deliveries.
+    pub place: u64,
+    /// The time of the broker when it said so.
+    pub said: Millis,
+}
+
+impl WorkerSilence {
+    /// Reads the broker's advisory.
+    pub fn read(advisory: &[u8]) -> Option<WorkerSilence> {
+        #[derive(Deserialize)]
+        struct Advisory {
+            stream_seq: u64,
+            timestamp: String,
+        }
+        let Advisory { stream_seq: place, timestamp } = serde_json::from_slice(advisory).ok()?;
+        Some(WorkerSilence { place, said: Millis::parse(&timestamp)? })
+    }
+}
+
+fn wanted(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
+    Config {
+        name: subjects.silence_stream(),
+        subjects: vec![subjects.silences()],
+        description: Some(format!("workers that died, of the organism {}", organism.as_str())),
+        storage: StorageType::File,
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::Old,
+        max_age: AGE,
+        max_messages_per_subject: MOST,
+        num_replicas: copies,
+        ..Config::default()
+    }
+}
+
+/// Finds the stream, or makes it.
+pub(super) async fn find_or_make(
+    wire: &Wire,
+    organism: &Name,
+    subjects: &BrokerSubjects,
+    copies: usize,
+) -> Result<(), BrokerFault> {
+    let wanted = wanted(organism, subjects, copies);
+    let found = bus::found_or_made(wire, organism, &wanted, FORMAT).await?;
+    bus::is_ours(wire, organism, &found.config, FORMAT)?;
+    bus::bring_up(wire, &found.config, &wanted, FORMAT).await
+}
+
+impl Broker {
+    /// What the broker said from that time on about workers of a listener that gave no sign of life, oldest first.
+    /// Nothing if the broker does not keep it.
+    pub async fn silences(
+        &self,
+        listener: &Name,
+        since: Option<Millis>,
+    ) -> Result<Vec<WorkerSilence>, BrokerFault> {
+        if !self.keeps_silences {
+            return Ok(Vec::new());
+        }
+        let (stream, subject) = (self.subjects.silence_stream(), self.subjects.silence(listener));
+        let mut said = Vec::new();
+        let mut asked = match since {
+            Some(since) => json!({ "start_time": since.to_string(), "next_by_subj": subject }),
+            None => json!({ "seq": 1, "next_by_subj": subject }),
+        };
+        let what = "it was asked which workers gave no sign of life";
+        while let Some(found) = source::read(&self.wire, what, &stream, asked).await? {
+            said.extend(WorkerSilence::read(&found.bytes));
+            asked = json!({ "seq": found.sequence + 1, "next_by_subj": subject });
+        }
+        Ok(said)
+    }
+}
