@@ -111,6 +111,7 @@ mod over_nats;
 mod over_nats_acknowledged;
 mod over_nats_away;
 mod over_nats_bytes;
+mod over_nats_clock;
 mod over_nats_cut;
 mod over_nats_drain;
 mod over_nats_kit;

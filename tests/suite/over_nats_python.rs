@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::broker::python;
+use crate::over_nats::without_waits;
 use crate::program::Events;
 use crate::workers::{Process, WorkerHouse};
 
@@ -146,6 +147,38 @@ async fn d4_a_python_worker_leaves_a_delivery_whose_cancel_overtook_it() {
     std::fs::write(house.path().join("late"), "").unwrap();
     // Work that is no longer wanted would hold it up for ever.
     worker.stops();
+}
+
+/// The worker that the page of that day called the shortest complete one, word for word: `listeners/echo-python/echo.py`
+/// beside `docs/listeners-over-nats.md` of 24 November 2026 (63dd3155), before attempts outlived the pump.
+#[test]
+fn b20_a_worker_from_before_attempts_outlived_the_pump_works_unchanged() {
+    let mut house = WorkerHouse::open(", in_flight: 2, timeout: 60s, on_unknown: fail");
+    let starts = |house: &WorkerHouse| {
+        let mut worker = python();
+        worker.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/over_nats_python/before.py"));
+        worker.args([&house.server.url(), "shop", "echo"]).arg(house.key("echo"));
+        Process::of(worker)
+    };
+    let untaken = |house: &WorkerHouse, words: &str| {
+        let (thread, mut events) = (house.sends(words), house.events());
+        // It is at the broker, and no worker takes it.
+        while events.next().expect("more records").2["code"] != "waits" {}
+        thread
+    };
+    let first = untaken(&house, "one");
+    house.kills_organism();
+    let worker = starts(&house);
+    house.starts();
+    let mut events = house.events();
+    assert!(final_of_thread(&mut events, &first).contains(">You said: one<"));
+    let second = house.sends("two");
+    assert!(final_of_thread(&mut events, &second).contains(">You said: two<"));
+    for thread in [&first, &second] {
+        let told = without_waits(house.told_of(thread));
+        assert_eq!(told, ["message/request", "attempt/", "message/final"], "{thread}");
+    }
+    drop(worker);
 }
 
 /// The text of the final of a thread.
