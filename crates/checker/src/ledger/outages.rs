@@ -1,6 +1,5 @@
 //! Calls that wait for someone who is away, in the ledger.
 
-use super::thread::Call;
 use super::{Ledger, Step};
 use crate::tag::Tag;
 
@@ -38,13 +37,6 @@ fn is_with_broker(outage: &str) -> bool {
     matches!(outage, "worker" | "broker")
 }
 
-impl Call {
-    /// Its attempt reaches someone, or another one begins.
-    pub(super) fn waits_no_more(&mut self) {
-        (self.waits, self.away_since_ms) = (None, None);
-    }
-}
-
 impl Ledger {
     /// Takes what happens to an attempt. A wait with the code of a failure numbers the next attempt.
     pub(super) fn take_mark(&mut self, step: &Step<'_>, call: &str) {
@@ -55,7 +47,7 @@ impl Ledger {
         let is_over = tag.attribute("over").is_some();
         self.with_call(thread, call, |call| match wait {
             None => call.waits_no_more(),
-            // Whoever else is away may still be: the attempt only looks.
+            // A model or a program may still be away: the attempt only looks.
             Some(wait) if is_over => {
                 call.waits = None;
                 call.away_since_ms.take_if(|_| wait.ends_with_its_outage());

@@ -234,6 +234,11 @@ impl Call {
         self.items.iter().filter(|item| !item.is_answered).count()
     }
 
+    /// Its attempt reaches someone, or another one begins.
+    pub(crate) fn waits_no_more(&mut self) {
+        (self.waits, self.away_since_ms) = (None, None);
+    }
+
     /// The reply to that turn is recorded: the earlier turn is over.
     pub(crate) fn settle(&mut self, turn: u32) {
         if turn > self.settled {
