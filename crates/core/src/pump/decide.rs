@@ -41,7 +41,7 @@ pub fn decide(state: &mut PumpState, event: Event) -> Decision {
         EventKind::Lost(lost) => losing::lost(d, &lost),
         EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         EventKind::Attempting { id, state } => failing::goes_through(d, &id, &state),
-        EventKind::Waited { id, words } => failing::end_wait(d, &id, &words),
+        EventKind::Waited { id, since, words } => failing::end_wait(d, &id, since, &words),
         EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
         EventKind::Stray(stray) => unconnected(d, stray),

@@ -90,10 +90,12 @@ pub enum EventKind {
         /// What happens.
         state: AttemptState,
     },
-    /// An attempt may have waited for someone who is away for as long as it may.
+    /// An attempt has waited for someone who is away for as long as it may, on the monotonic clock.
     Waited {
         /// The attempt.
         id: AttemptId,
+        /// Since when, by the clock that records show. Another wait is not over.
+        since: Millis,
         /// Who was away.
         words: String,
     },

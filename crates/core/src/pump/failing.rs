@@ -15,7 +15,7 @@ use crate::types::ids::{AttemptId, CallPath, ThreadId};
 use crate::types::ports::CallBack;
 use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
-use crate::types::time::spoken;
+use crate::types::time::{Millis, spoken};
 
 /// The model call that the due attempt began and that has no result: its outcome is unknown.
 pub(super) fn begun(call: &Call) -> Option<u64> {
@@ -142,8 +142,8 @@ fn wait_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
 }
 
 /// A call has waited for as long as it may: it fails.
-pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, words: &str) {
-    let Some(call) = d.due_call(id).filter(|call| wait_left_ms(d, call) == 0) else { return };
+pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, since: Millis, words: &str) {
+    let Some(call) = d.due_call(id).filter(|call| call.away_since == Some(since)) else { return };
     let Some(wait) = &call.waits else { return };
     let page = d.page(call.config);
     let by = if page.is_some_and(|page| page.outage_ms > 0) { "`limits.outage`" } else { "its timeout" };

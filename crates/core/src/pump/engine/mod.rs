@@ -92,7 +92,7 @@ pub struct Engine {
     /// Calls that wait for someone who is away, without a slot.
     outages: Outages,
     /// Calls that wait for someone who is away, until they may wait no longer.
-    outage_ends: Wheel<(ThreadId, CallPath)>,
+    outage_ends: Wheel<(ThreadId, CallPath, Millis)>,
     /// Calls that began with an element that their listener does not take now.
     unfit: HashSet<(ThreadId, CallPath)>,
     /// Work of threads that are paused.

@@ -13,6 +13,7 @@ use crate::types::delivery::{RecordedTurn, ShownRecords};
 use crate::types::flow::JudgedDocument;
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use crate::types::limits;
+use crate::types::time::Millis;
 use systole_wire::{Payload, namespaces};
 
 /// Whether the due turn of a call waits for someone, and is neither in a queue nor out.
@@ -197,14 +198,12 @@ impl Engine {
             let Some(work) = work else { break };
             self.goes_on(work);
         }
-        while let Some((_, (thread, call))) = self.outage_ends.due(now) {
+        while let Some((_, (thread, call, since))) = self.outage_ends.due(now) {
             if self.waits_for_slot_alone(&thread, &call) {
-                self.outage_ends.put(now.plus(limits::TRIAL_MOST_MS), (thread, call));
-                continue;
+                self.outage_ends.put(now.plus(limits::TRIAL_MOST_MS), (thread, call, since));
+            } else {
+                self.end_wait(&thread, &call, since);
             }
-            self.end_wait(&thread, &call);
-            // The clocks differ, or the wait is another one: the rest is waited for.
-            self.ends_wait(&thread, &call);
         }
     }
 
@@ -218,23 +217,24 @@ impl Engine {
         })
     }
 
-    fn end_wait(&mut self, thread: &ThreadId, path: &CallPath) {
+    fn end_wait(&mut self, thread: &ThreadId, path: &CallPath, since: Millis) {
         let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(wait) = &call.waits else { return };
         let words = outage_words(&wait.outage, &call.listener);
         let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
         let id = AttemptId { turn, attempt, thread: thread.clone(), call: path.clone() };
-        self.happened(EventKind::Waited { id, words });
+        self.happened(EventKind::Waited { id, since, words });
     }
 
-    /// Notes when a wait that was just recorded ends at the latest.
+    /// Notes when a wait that was just recorded ends at the latest. From now on the monotonic clock counts, so a clock
+    /// that is set back makes no wait longer.
     pub(super) fn ends_wait(&mut self, thread: &ThreadId, path: &CallPath) {
         let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(since) = call.away_since.filter(|_| call.waits.is_some()) else { return };
         let most_ms = longest_wait_ms(self.state.book.page(call.config).map(|page| &**page), call);
         if most_ms > 0 {
             let left_ms = most_ms.saturating_sub(self.now().since(since));
-            self.outage_ends.put(self.ticks().plus(left_ms.max(1)), (thread.clone(), path.clone()));
+            self.outage_ends.put(self.ticks().plus(left_ms.max(1)), (thread.clone(), path.clone(), since));
         }
     }
 
