@@ -60,6 +60,8 @@ pub(crate) struct Broker {
     /// The newest fence before the deliveries of each listener: the life of the pump that put it.
     fences: BTreeMap<Name, u64>,
     pub(crate) consumers: BTreeMap<Name, Consumer>,
+    /// How often it has lost everything.
+    pub(crate) losses: u64,
 }
 
 impl Broker {
@@ -83,6 +85,16 @@ impl Broker {
         self.window.insert(stored.token().clone(), (self.last, now_ms));
         self.messages.insert(self.last, stored);
         Published::Stored(self.last)
+    }
+
+    /// Whether it knows that it had a delivery.
+    pub(crate) fn had(&self, token: &LeaseToken) -> bool {
+        self.window.contains_key(token)
+    }
+
+    /// It loses everything. Places are never used again.
+    pub(crate) fn loses_all(&mut self) {
+        *self = Broker { last: self.last, losses: self.losses + 1, ..Broker::default() };
     }
 
     /// It forgets which ids it had, as a planted fault.

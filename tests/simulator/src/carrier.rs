@@ -78,6 +78,8 @@ pub(crate) struct RemoteCarrier {
     answered: Vec<(u64, u64)>,
     /// Whether a look at the consumer is planned.
     pub(crate) looks: bool,
+    /// How often the broker had lost everything when this opened.
+    pub(crate) losses: u64,
 }
 
 impl RemoteCarrier {
@@ -98,7 +100,15 @@ impl RemoteCarrier {
             silent: BTreeMap::new(),
             answered: Vec::new(),
             looks: false,
+            losses: 0,
         }
+    }
+
+    /// The stream is gone: all that was out is returned, and it serves no more until it opens again.
+    pub(crate) fn closes(&mut self) -> Vec<LeaseToken> {
+        let closed =
+            RemoteCarrier { looks: self.looks, room: self.room, ..RemoteCarrier::new(0, self.silence_ms) };
+        std::mem::replace(self, closed).out.into_keys().collect()
     }
 
     pub(crate) fn expect(&mut self, token: &LeaseToken) {
@@ -231,18 +241,20 @@ impl RemoteCarrier {
         out.map(|(token, place)| (token.clone(), place.at)).collect()
     }
 
-    /// Those that workers have taken since the last look.
-    pub(crate) fn taken(&mut self, last: u64, now_ms: u64) -> Vec<TakenDelivery> {
-        let mut taken = Vec::new();
+    /// Those that workers have taken since the last look, and those that no worker takes, each once.
+    pub(crate) fn taken(&mut self, last: u64, now_ms: u64) -> (Vec<TakenDelivery>, Vec<LeaseToken>) {
+        let (mut taken, mut untaken) = (Vec::new(), Vec::new());
         for (token, place) in self.places.iter_mut().filter(|(_, place)| place.origin == Origin::Own) {
             let age_ms = now_ms - place.stored_ms;
             if place.at > last {
-                place.has_waited |= age_ms >= AT_ONCE_MS;
+                if age_ms >= AT_ONCE_MS && !std::mem::replace(&mut place.has_waited, true) {
+                    untaken.push(token.clone());
+                }
             } else if !std::mem::replace(&mut place.is_taken, true) {
                 taken.push(TakenDelivery { token: token.clone(), age_ms, has_waited: place.has_waited });
             }
         }
-        taken
+        (taken, untaken)
     }
 
     /// It is over. Returns its place, where it has to be deleted.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::{
-    ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, Listener, OnUnknown, Reach,
-    SchemaId, ViewScope,
+    ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, Listener, ListenerSection,
+    OnUnknown, Reach, SchemaId, ViewScope,
 };
 use systole_core::types::ids::{Digest, Name};
 use systole_kit::money::Money;
@@ -30,6 +30,19 @@ pub(crate) const OTHER: &str = "other";
 pub(crate) const QUIET: &str = "quiet";
 /// Its attempts are recorded, and an attempt with an unknown outcome is not repeated.
 pub(crate) const CAREFUL: &str = "careful";
+
+/// The word for the model that two agents need.
+pub(crate) const MODEL: &str = "model.main";
+
+/// Whether a listener is an agent.
+pub(crate) fn needs_model(listener: &Name) -> bool {
+    [AGENT, OTHER].contains(&listener.as_str())
+}
+
+/// How long calls of a run wait for someone who is away: mostly not long enough.
+pub(crate) fn outage_ms(dice: &mut SeededDice) -> u64 {
+    dice.one_of(&[3_000, 20_000, 60_000, 3 * 86_400_000]).copied().unwrap_or_default()
+}
 
 /// Answers what a person approved.
 pub(crate) const WARDED: &str = "warded";
@@ -95,8 +108,8 @@ impl Remote {
 
 /// The compositions that a run may start with: the original, and changed ones. In a wide run the thrifty one
 /// also limits time.
-pub(crate) fn compositions(is_wide: bool, remote: &Remote) -> Vec<Composition> {
-    let mut as_written = composition();
+pub(crate) fn compositions(is_wide: bool, remote: &Remote, outage_ms: u64) -> Vec<Composition> {
+    let mut as_written = Composition { outage_ms, ..composition() };
     remote.moves(&mut as_written);
     let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
         let mut changed = Composition { hash: Digest([hash; 32]), ..as_written.clone() };
@@ -152,8 +165,14 @@ pub(crate) fn composition() -> Composition {
         loops: None,
         broadcasts: Vec::new(),
         clients: clients(),
-        sections: BTreeMap::new(),
+        sections: agents(),
     }
+}
+
+/// The sections of the agents, which share the words for those who are away.
+fn agents() -> BTreeMap<Name, ListenerSection> {
+    let section = |who| ListenerSection { path: format!("agents.{who}"), text: String::new() };
+    [AGENT, OTHER].into_iter().map(|who| (name(who), section(who))).collect()
 }
 
 /// The token of a conversation. No token is part of another.

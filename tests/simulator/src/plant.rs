@@ -32,6 +32,8 @@ pub enum Plant {
     ForgottenApprovals,
     /// A start forgets the pauses.
     ForgottenPauses,
+    /// A start forgets which calls wait for someone who is away.
+    ForgottenOutages,
     /// A repeated steering message counts as a new one.
     WordTwice,
     /// A start does not name the deliveries that workers elsewhere may have.
@@ -50,7 +52,7 @@ pub enum Plant {
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 21] = [
+    pub const ALL: [Plant; 22] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -65,6 +67,7 @@ impl Plant {
         Plant::ForgottenTodos,
         Plant::ForgottenApprovals,
         Plant::ForgottenPauses,
+        Plant::ForgottenOutages,
         Plant::WordTwice,
         Plant::ForgottenLeases,
         Plant::DeletedEarly,

@@ -89,7 +89,14 @@ impl Thing {
 #[derive(Clone, Debug)]
 pub(crate) enum Speech {
     Items(Vec<Thing>),
-    Failure { retry: bool },
+    Failure {
+        retry: bool,
+    },
+    /// Someone is away whom it needs.
+    Away {
+        outage: &'static str,
+        retry: bool,
+    },
     Again,
     Notice,
     Progress,
@@ -104,6 +111,9 @@ impl Speech {
         match self {
             Speech::Items(things) => JudgedContent::Items(things.iter().map(Thing::item).collect()),
             Speech::Failure { retry } => JudgedContent::Failure { code, retry: *retry, words },
+            Speech::Away { outage, retry } => {
+                JudgedContent::Away { outage: (*outage).to_owned(), code, retry: *retry, words }
+            }
             Speech::Again => JudgedContent::Again { code, words },
             Speech::Notice => JudgedContent::Notice { code, words },
             Speech::Progress => JudgedContent::Progress { words },
@@ -114,7 +124,12 @@ impl Speech {
 
     /// Whether it ends its delivery.
     pub(crate) fn is_last(&self) -> bool {
-        matches!(self, Speech::Items(_) | Speech::Failure { .. } | Speech::Again)
+        matches!(self, Speech::Items(_) | Speech::Failure { .. } | Speech::Away { .. } | Speech::Again)
+    }
+
+    /// Whether its attempt failed so that another one may follow.
+    pub(crate) fn fails_openly(&self) -> bool {
+        matches!(self, Speech::Failure { retry: true } | Speech::Away { .. })
     }
 }
 

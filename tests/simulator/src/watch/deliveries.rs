@@ -40,6 +40,8 @@ pub(crate) struct Deliveries {
     careful: HashMap<Turn, (Lent, bool)>,
     /// Deliveries that are out in this life, by listener.
     out: BTreeMap<Name, BTreeSet<LeaseToken>>,
+    /// Attempts that go on after a wait, by the log.
+    promised: HashSet<LeaseToken>,
     /// Every delivery of every life: a number belongs to one hand-out.
     handed: HashSet<LeaseToken>,
 }
@@ -57,6 +59,15 @@ impl Deliveries {
     /// The slot of a delivery is free again.
     pub(crate) fn over(&mut self, token: &LeaseToken) {
         let _was_out = self.out.values_mut().any(|out| out.remove(token));
+    }
+
+    /// The log says that an attempt goes on after a wait.
+    pub(crate) fn promises(&mut self, token: LeaseToken) {
+        self.promised.insert(token);
+    }
+
+    pub(crate) fn is_promised(&self, token: &LeaseToken) -> bool {
+        self.promised.contains(token)
     }
 
     /// The pump learned that an attempt failed: its outcome is known.
@@ -81,6 +92,9 @@ impl Deliveries {
         let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
         if !call.is_some_and(|call| call.is_due(lease.id.turn, lease.id.attempt)) {
             wrong.push(("recorded", format!("{token} goes out, and on disk it is not due")));
+        }
+        if call.and_then(|call| call.waits.as_ref()).is_some_and(|wait| !wait.is_sent) {
+            wrong.push(("waits", format!("{token} goes out, and on disk it waits")));
         }
         // The broker knows what it had.
         if !self.handed.insert(lease.token.clone()) && way == Way::Here {

@@ -4,7 +4,7 @@
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::LeaseToken;
-use systole_core::types::record::{Record, RecordCode, RecordKind};
+use systole_core::types::record::{AttemptEffect, Record, RecordCode, RecordKind};
 
 /// The attempt that a record counts as lost, by its token.
 pub(crate) fn lost(record: &Record) -> Option<LeaseToken> {
@@ -20,6 +20,13 @@ fn asked(record: &Record) -> Option<LeaseToken> {
     let attempt =
         number(record, " unknown=\"attempt ").filter(|_| is_loss(Code::UnknownOutcome, &record.body))?;
     Some(token(&h.thread, h.call.as_ref()?, h.turn?, attempt))
+}
+
+/// The attempt that goes on after a wait.
+pub(crate) fn goes_on(record: &Record) -> Option<LeaseToken> {
+    let h = &record.header;
+    h.code.filter(|code| *code == RecordCode::Attempting(AttemptEffect::GoesOn))?;
+    Some(token(&h.thread, h.call.as_ref()?, h.turn?, number(record, " number=\"")?))
 }
 
 /// The attempt that a dead letter is about.

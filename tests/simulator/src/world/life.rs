@@ -242,6 +242,7 @@ fn forget(recovered: &mut RecoveredLog, plant: Plant) {
                 questions.for_each(|item| item.pending = PendingItem::Other);
             }),
             Plant::ForgottenPauses => thread.paused = None,
+            Plant::ForgottenOutages => calls.for_each(|call| call.waits = None),
             _ => {}
         }
     }

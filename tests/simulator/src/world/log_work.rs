@@ -12,6 +12,7 @@ use super::{Due, World};
 use crate::glass::Glass;
 use crate::plant::Plant;
 use crate::scribe::{Scribe, Tried};
+use crate::watch::remote;
 
 impl World {
     /// Gives the engine an input, sends out what may go, and settles.
@@ -173,6 +174,7 @@ impl World {
             // A tick that was planned later is still planned.
             life.tick_ms.take_if(|at| *at <= now_ms);
         }
+        self.tries_in_calm();
         self.tick_and_settle();
     }
 
@@ -197,6 +199,9 @@ impl World {
         for (position, record) in new {
             self.read = position;
             self.judges_loss(&record);
+            if let Some(token) = remote::goes_on(&record) {
+                self.deliveries.promises(token);
+            }
             let h = &record.header;
             let closes = matches!((h.kind, h.code), (_, Some(RecordCode::Role(MessageRole::Final))))
                 || (h.kind == RecordKind::Outcome && h.code != Some(RecordCode::DeadLetter));

@@ -5,9 +5,11 @@
 //! It decides nothing that the pump decides. Each kind of plan has a function, and related kinds share a
 //! file.
 
+mod away;
 mod held;
 mod life;
 mod log_work;
+mod mishaps;
 pub(crate) mod outcome;
 mod outliving;
 mod post;
@@ -38,6 +40,7 @@ use crate::watch::Finding;
 use crate::watch::deliveries::Deliveries;
 use crate::watch::folds::Folds;
 use crate::weather::Weather;
+use away::Absent;
 use life::Life;
 use outcome::Outcome;
 use remote::Remote;
@@ -103,6 +106,18 @@ enum Due {
     Cut {
         for_ms: u64,
     },
+    /// The broker loses its stream.
+    StreamIsLost,
+    /// Someone is away for so long.
+    Leaves {
+        who: &'static str,
+        for_ms: u64,
+    },
+    /// The program for a delivery could not be started.
+    Unstarted {
+        life: u64,
+        token: LeaseToken,
+    },
     /// A pump that was held goes on.
     Wakes,
     /// The storm is over.
@@ -117,6 +132,7 @@ struct Throws {
     disk: SeededDice,
     lives: SeededDice,
     remote: SeededDice,
+    away: SeededDice,
 }
 
 /// The whole state of a run.
@@ -145,6 +161,8 @@ pub(crate) struct World {
     running: BTreeMap<LeaseToken, (Arc<Lease>, bool)>,
     /// The broker, and the workers elsewhere.
     remote: RemoteSide,
+    /// Who is away.
+    absent: Absent,
     /// The attempt of the dead letter that was read last.
     dead_letter: Option<LeaseToken>,
     /// Requests that reached this life and have no answer yet.
@@ -172,13 +190,16 @@ impl World {
             disk: dice.apart(4),
             lives: dice.apart(5),
             remote: dice.apart(10),
+            away: dice.apart(12),
         };
         // So do the seeds that have no workers elsewhere.
         let remote =
             if seed % 5 >= 3 { cast::Remote::of(&mut dice.apart(11)) } else { cast::Remote::default() };
+        // Nor do calls wait in them for someone who is away.
+        let outage_ms = if seed % 3 == 1 { cast::outage_ms(&mut dice.apart(13)) } else { 0 };
         let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> =
-            cast::compositions(is_wide, &remote).into_iter().map(Arc::new).collect();
+            cast::compositions(is_wide, &remote, outage_ms).into_iter().map(Arc::new).collect();
         World {
             seed,
             plant,
@@ -198,6 +219,7 @@ impl World {
             troupe: Troupe::new(&mut dice.apart(8), is_wide),
             running: BTreeMap::new(),
             remote: RemoteSide::default(),
+            absent: Absent::default(),
             dead_letter: None,
             asked: BTreeSet::new(),
             folds: Folds::default(),
@@ -234,6 +256,11 @@ impl World {
                 self.agenda.at(at, Due::Cut { for_ms });
             }
         }
+        if self.throws.away.permille(self.weather.cut / 4) {
+            let at = self.throws.away.below(storm_ms);
+            self.agenda.at(at, Due::StreamIsLost);
+        }
+        self.absences(storm_ms);
         let mut plans = 0;
         loop {
             while let Some(due) = self.agenda.next() {
@@ -287,6 +314,9 @@ impl World {
             Due::Remote(remote) => self.remote(remote),
             Due::Works(work) => self.work(work),
             Due::Cut { for_ms } => self.is_cut_off(for_ms),
+            Due::StreamIsLost => self.stream_is_lost(),
+            Due::Leaves { who, for_ms } => self.leaves_for(who, for_ms),
+            Due::Unstarted { life, token } => self.unstarted(life, token),
             Due::Wakes => self.wakes(),
             Due::Calms => self.calms(),
         }
@@ -316,6 +346,7 @@ impl World {
         self.weather = Weather::calm();
         self.outside.spare();
         self.remote.cut_until_ms = self.agenda.now_ms();
+        self.all_are_back();
         self.crowd.settle_down();
         for pending in self.crowd.unsettled() {
             self.again(pending);

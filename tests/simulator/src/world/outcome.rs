@@ -18,6 +18,9 @@ use crate::watch::{Finding, once};
 /// Most attempts at one turn: the number that the pump's own deaths may cost.
 const MOST_ATTEMPTS: u32 = 5;
 
+/// The end of the words of a call that has waited for as long as it may.
+const ENDED: &[u8] = b"`limits.outage` allows";
+
 /// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -67,7 +70,9 @@ impl World {
         }
         let mut listeners = self.compositions.iter().flat_map(|page| page.listeners.values());
         let is_local = listeners.all(|listener| !listener.reach.is_over_broker());
-        let terms = RunSettings { attempts: MOST_ATTEMPTS, is_local, ..RunSettings::default() };
+        let is_timed = self.outage_ms() > 0 && !self.counts.contains_key("the clock was set");
+        let outage_ms = is_timed.then(|| self.outage_ms());
+        let terms = RunSettings { attempts: MOST_ATTEMPTS, is_local, outage_ms, ..RunSettings::default() };
         let read = records.iter().map(|(position, record)| as_read(*position, record));
         let report = check_records(read, &self.crowd.histories(), &terms);
         for finding in report.findings {
@@ -81,6 +86,9 @@ impl World {
         for (_, record) in &records {
             let mark = record.header.code.map_or("first attempts", |mark| mark.as_str());
             *self.counts.entry(mark).or_default() += 1;
+            if record.body.windows(ENDED.len()).any(|piece| piece == ENDED) {
+                *self.counts.entry("waits that lasted too long").or_default() += 1;
+            }
         }
         Outcome {
             seed: self.seed,

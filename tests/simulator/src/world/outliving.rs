@@ -40,8 +40,12 @@ impl World {
             _ => remote::lost(record),
         };
         let Some(token) = lost else { return };
-        let is_home =
-            |listener: &Name| self.current.listener(listener).is_some_and(|own| !own.reach.is_over_broker());
+        // If no listener has the name now, only the configuration that its call began with keeps a carrier.
+        let pinned = self.compositions.iter().find(|page| page.hash == h.config);
+        let is_home = |listener: &Name| {
+            let own = self.current.listener(listener).or_else(|| pinned?.listener(listener));
+            own.is_some_and(|own| !own.reach.is_over_broker())
+        };
         let now_ms = self.agenda.now_ms();
         let words = match (self.held_by_worker(&token), self.remote.broker.place_of(&token)) {
             (Some((listener, is_acknowledged, since_ms)), _) => {
@@ -52,7 +56,9 @@ impl World {
                 // What is not found may have been with a program, if a program is the listener somewhere.
                 let mut pages = self.compositions.iter().filter_map(|page| page.listener(listener));
                 let is_unsure = pages.any(|own| !own.reach.is_over_broker());
-                let is_excused = is_home(listener) || is_acknowledged && (is_old || is_silent || is_unsure);
+                let is_doubtful = self.remote.doubtful.contains(&token);
+                let is_excused =
+                    is_home(listener) || is_doubtful || is_acknowledged && (is_old || is_silent || is_unsure);
                 (!is_excused).then_some("a worker holds it")
             }
             (None, Some(place)) => {

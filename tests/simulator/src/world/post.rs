@@ -153,7 +153,9 @@ impl World {
         // A delivery that was recorded before it is sent already counts as out, and so does a new number.
         let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
         let is_recorded = call.is_some_and(|call| lease.id.attempt > 1 && call.attempts == lease.id.attempt);
-        let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry) || way == Way::TakenUp;
+        let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry)
+            || way == Way::TakenUp
+            || self.deliveries.is_promised(&lease.token);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
@@ -171,7 +173,10 @@ impl World {
     /// A listener on the pump's machine runs its script.
     fn works_here(&mut self, delivery: &Delivery) {
         let lease = &delivery.lease;
-        let script = self.troupe.plays(delivery, &self.weather, &mut self.throws.listeners);
+        if self.cannot_start(lease) {
+            return;
+        }
+        let script = self.script(delivery);
         let life = self.lives;
         for (after_ms, speech) in script.signs {
             let lease = lease.clone();
@@ -242,15 +247,19 @@ impl World {
 
     /// A carrier reports that a delivery is over without an answer.
     pub(super) fn ends(&mut self, life: u64, token: LeaseToken, code: Code) {
-        if self.life.as_ref().is_none_or(|now| now.number != life) {
-            return;
-        }
-        let Some((lease, _)) = self.running.remove(&token) else { return };
-        self.deliveries.over(&lease.token);
+        let Some(lease) = self.over_here(life, &token) else { return };
         if matches!(code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown) {
             self.deliveries.failed_openly(&lease);
         }
         self.input(PumpInput::Gone { token, code, words: "as drawn".to_owned() });
+    }
+
+    /// A delivery on this machine is over, if it was out.
+    pub(super) fn over_here(&mut self, life: u64, token: &LeaseToken) -> Option<Arc<Lease>> {
+        self.life.as_ref().filter(|now| now.number == life)?;
+        let (lease, _) = self.running.remove(token)?;
+        self.deliveries.over(token);
+        Some(lease)
     }
 
     /// A listener's document comes in through the door, which looks for its lease.
@@ -275,7 +284,7 @@ impl World {
             self.count("replies to another life");
             return self.input(stray(&lease.listener, None, None));
         };
-        if let Speech::Failure { retry: true } = speech {
+        if speech.fails_openly() {
             self.deliveries.failed_openly(&known);
         }
         if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {

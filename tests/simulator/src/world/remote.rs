@@ -21,7 +21,7 @@ const SILENCE_MS: u64 = 30_000;
 /// How often a carrier looks at its consumer while anything is out.
 const LOOK_MS: u64 = 1_000;
 /// The pause before a broker that cannot be reached is asked again.
-const PAUSE_MS: u64 = 1_000;
+pub(super) const PAUSE_MS: u64 = 1_000;
 
 /// An event between a carrier and the broker.
 pub(super) enum Remote {
@@ -43,6 +43,13 @@ pub(super) enum Remote {
         listener: Name,
         place: u64,
         is_again: bool,
+        losses: u64,
+    },
+    /// The broker's answer did not come.
+    FindsOut {
+        life: u64,
+        delivery: Box<Delivery>,
+        losses: u64,
     },
     /// A carrier reports something to its pump.
     Reports {
@@ -104,7 +111,7 @@ impl World {
     }
 
     /// The carrier of a listener in that life, if the life goes on.
-    fn carrier(&mut self, number: u64, listener: &Name) -> Option<&mut RemoteCarrier> {
+    pub(super) fn carrier(&mut self, number: u64, listener: &Name) -> Option<&mut RemoteCarrier> {
         self.life.as_mut().filter(|life| life.number == number)?.carriers.get_mut(listener)
     }
 
@@ -113,9 +120,13 @@ impl World {
             Remote::Opens { life, listener } => self.opens(life, &listener),
             Remote::LooksThrough { life, listener } => self.looks_through(life, &listener),
             Remote::Reaches { life, delivery } => self.reaches(life, &delivery),
-            Remote::Confirmed { life, token, listener, place, is_again } => {
+            // The carrier has begun anew.
+            Remote::Confirmed { losses, .. } | Remote::FindsOut { losses, .. }
+                if losses != self.remote.broker.losses => {}
+            Remote::Confirmed { life, token, listener, place, is_again, .. } => {
                 self.confirmed(life, (&listener, &token), place, is_again);
             }
+            Remote::FindsOut { life, delivery, .. } => self.finds_out(life, &delivery),
             Remote::Reports { life, input } => self.of_life(life, |world| world.reported(*input)),
             Remote::Looks { life, listener } => self.looks_at_consumer(life, &listener),
             Remote::Deletes { place } => self.deletes(place),
@@ -130,7 +141,7 @@ impl World {
         self.input(input);
     }
 
-    fn reports(&mut self, life: u64, input: PumpInput) {
+    pub(super) fn reports(&mut self, life: u64, input: PumpInput) {
         let after_ms = self.throws.remote.below(3);
         self.plans(after_ms, Remote::Reports { life, input: Box::new(input) });
     }
@@ -171,6 +182,7 @@ impl World {
                 others.push(place);
             }
         }
+        carrier.losses = self.remote.broker.losses;
         let room = carrier.room;
         let consumer = self.remote.broker.consumers.entry(listener.clone()).or_default();
         consumer.room = room;
@@ -275,7 +287,7 @@ impl World {
     }
 
     /// A delivery reaches the broker. Its pump may have died since.
-    fn reaches(&mut self, life: u64, delivery: &Delivery) {
+    pub(super) fn reaches(&mut self, life: u64, delivery: &Delivery) {
         let lease = &delivery.lease;
         let (listener, token) = (lease.listener.clone(), lease.token.clone());
         let bytes = Digest::of(&delivery.document().unwrap_or_default());
@@ -298,6 +310,9 @@ impl World {
         } else if is_cut {
             return;
         }
+        if self.has_lost_stream(life, &listener) || self.is_unconfirmed(life, delivery) {
+            return;
+        }
         let stored = StoredDelivery { delivery: delivery.clone(), bytes, stored_ms: now_ms };
         if self.plant == Some(Plant::NoWindow) {
             self.remote.broker.forgets_ids();
@@ -313,8 +328,11 @@ impl World {
         } else {
             self.pulls_soon(&listener);
         }
-        let after_ms = self.throws.remote.delay_ms(5);
-        self.plans(after_ms, Remote::Confirmed { life, token, listener, place, is_again });
+        if self.is_unconfirmed(life, delivery) {
+            return;
+        }
+        let (after_ms, losses) = (self.throws.remote.delay_ms(5), self.remote.broker.losses);
+        self.plans(after_ms, Remote::Confirmed { life, token, listener, place, is_again, losses });
     }
 
     /// The broker certainly does not have a delivery, nor those behind it.
@@ -332,7 +350,13 @@ impl World {
     }
 
     /// The broker confirms that it has a delivery.
-    fn confirmed(&mut self, life: u64, (listener, token): (&Name, &LeaseToken), place: u64, is_again: bool) {
+    pub(super) fn confirmed(
+        &mut self,
+        life: u64,
+        (listener, token): (&Name, &LeaseToken),
+        place: u64,
+        is_again: bool,
+    ) {
         let (now_ms, plant) = (self.agenda.now_ms(), self.plant);
         let is_there = self.remote.broker.at(place).is_some();
         let Some(carrier) = self.carrier(life, listener) else { return };
@@ -375,19 +399,26 @@ impl World {
         if is_cut {
             return self.looks_soon(life, listener);
         }
+        if self.has_lost_stream(life, listener) {
+            return;
+        }
         // As long as anything is out, looks keep the run from its rest, where pauses end.
         if self.weather.is_calm() {
             self.goes_on();
         }
         let Some(carrier) = self.carrier(life, listener) else { return };
         let (unacknowledged, out) = (carrier.unacknowledged(now_ms), carrier.handed_out(last));
-        let (taken, mut silent) = (carrier.taken(last, now_ms), carrier.silent_for(now_ms));
+        let ((taken, untaken), mut silent) = (carrier.taken(last, now_ms), carrier.silent_for(now_ms));
         if is_idle {
             let lies = |place: &u64| self.remote.broker.at(*place).is_some();
             silent.extend(out.into_iter().filter(|(_, place)| lies(place)).map(|(token, _)| token));
         }
         for place in unacknowledged {
             self.deletes(place);
+        }
+        for token in untaken {
+            self.count("deliveries that no worker took");
+            self.input(PumpInput::Untaken { token });
         }
         for TakenDelivery { token, age_ms, has_waited } in taken {
             self.count("deliveries that workers took");

@@ -67,6 +67,16 @@ pub(super) struct RemoteSide {
     pub(super) cut_until_ms: u64,
     /// Every delivery that a worker took.
     worked: HashSet<LeaseToken>,
+    /// Deliveries of which a carrier cannot know whether a worker has them.
+    pub(super) doubtful: HashSet<LeaseToken>,
+}
+
+impl RemoteSide {
+    /// The stream is gone. Nothing at the broker says any more that workers are at work, or were.
+    pub(super) fn forgets_stream(&mut self) {
+        self.worked.clear();
+        self.workers.values_mut().for_each(|worker| worker.is_acknowledged = true);
+    }
 }
 
 /// An event of a worker.
@@ -142,6 +152,9 @@ impl World {
 
     /// A worker takes the next delivery, and runs its script.
     fn pulls(&mut self, listener: &Name) {
+        if self.pulls_later(listener) {
+            return;
+        }
         let Some((place, message)) = self.remote.broker.hands_out(listener) else { return };
         let delivery = message.delivery.clone();
         let (token, lease) = (delivery.lease.token.clone(), delivery.lease.clone());
@@ -149,7 +162,7 @@ impl World {
         if !self.remote.worked.insert(token.clone()) {
             self.find("worked-twice", format!("{} is with a worker a second time", token.0));
         }
-        let script = self.troupe.plays(&delivery, &self.weather, &mut self.throws.listeners);
+        let script = self.script(&delivery);
         let careless = self.throws.remote.permille(self.weather.careless);
         let is_early = careless && self.throws.remote.percent(50);
         let worker = RemoteWorker {
@@ -261,7 +274,7 @@ impl World {
             let replies_to = speech.is_last().then(|| token.0.to_string());
             return self.input(super::post::stray(&listener, replies_to, ticket));
         };
-        if let Speech::Failure { retry: true } = speech {
+        if speech.fails_openly() {
             self.deliveries.failed_openly(&lease);
         }
         if speech.is_last() && number > since {

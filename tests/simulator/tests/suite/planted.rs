@@ -21,6 +21,7 @@ fn rules(plant: Plant) -> &'static [&'static str] {
         Plant::ForgottenTodos => &["fold"],
         Plant::ForgottenApprovals => &["approval", "recorded"],
         Plant::ForgottenPauses => &["paused"],
+        Plant::ForgottenOutages => &["waits", "outage"],
         Plant::WordTwice => &["once"],
         Plant::ForgottenLeases | Plant::DeletedEarly => &["ended-early"],
         Plant::OustedWrites => &["ousted"],
