@@ -70,7 +70,13 @@ impl Engine {
         if self.may_have_been_out(work) {
             return false;
         }
-        if self.state.due_call(&work.id).is_none_or(|call| self.outage_ms(call) == 0) {
+        let now = self.now();
+        let has_time = |call: &Call| {
+            let waited_ms = call.away_since.map_or(0, |since| now.since(since));
+            waited_ms < self.outage_ms(call)
+        };
+        // One that has waited for as long as it may asks once more.
+        if !self.state.due_call(&work.id).is_some_and(has_time) {
             return false;
         }
         self.dispatch_queue.unused(&work.listener);
