@@ -66,7 +66,7 @@ fn joins(near: TcpStream, model: SocketAddr) {
     let far = TcpStream::connect(model).unwrap();
     let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
     std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-    // Whoever hangs up first ends it.
+    // The one that hangs up first ends it.
     let _ended = std::io::copy(&mut &far, &mut &near);
     let _closed = near.shutdown(std::net::Shutdown::Both);
 }

@@ -419,7 +419,7 @@ fn b21_an_element_that_a_listener_no_longer_takes_is_waited_for_until_a_file_has
     assert!(rig.lines().iter().any(|line| line.contains("message/final")), "{:?}", rig.lines());
 }
 
-/// Work that was cancelled may be answered by whoever was asked to end it.
+/// Work that was cancelled may be answered by the listener that was asked to end it.
 #[test]
 fn b21_an_answer_to_cancelled_work_shows_nothing() {
     let mut rig = patient();
