@@ -131,7 +131,7 @@ async fn a_program_that_is_not_there_is_down_until_it_is() {
     let mut stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start();
     stage.expect("left: cannot start ./answer.sh from /", ": there is no such program").await;
     stage.hand("d1");
-    stage.expect("gone d1 listener.down: cannot start ./answer.sh", "").await;
+    stage.expect("away d1: cannot start ./answer.sh", "").await;
     // A link to a program that no process has open for writing.
     std::os::unix::fs::symlink("/bin/true", folder.join("answer.sh")).unwrap();
     stage.expect("joined", "").await;
