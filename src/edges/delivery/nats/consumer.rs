@@ -196,7 +196,7 @@ impl Consumer {
         config.metadata.insert(SERVER.to_owned(), run);
         match in_time("the consumer", stream.update_consumer(config.clone())).await {
             Ok(_) => *self.config() = config,
-            Err(why) => tracing::debug!(consumer = self.name, why, "the broker's run is not noted"),
+            Err(why) => tracing::debug!(listener = self.name, why, "the broker's run is not noted"),
         }
         true
     }
