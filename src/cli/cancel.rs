@@ -19,7 +19,7 @@ use systole_core::types::ids::{Name, ThreadId};
 /// Ends a thread and everything below it, or the calls that wait for a listener.
 ///
 /// Its listeners are asked to stop. Its records stay. With --to, every call ends that waits because the listener, its
-/// worker, program or model is away; each caller is told, and its thread goes on.
+/// worker, program or model is away. Each caller learns it, and its thread goes on.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole cancel @last

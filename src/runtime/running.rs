@@ -175,7 +175,7 @@ fn all_carriers(
 
 /// The engine, once it has named what workers on other machines may have. Only then anything is heard of a listener:
 /// its workers may be about to answer an earlier life of the pump.
-fn adopted(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
+fn take_up(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
     let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
     engine.adopt();
     carriers.begin();
@@ -239,8 +239,8 @@ impl Organism {
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
-        let engine = adopted(engine.of_program(program.await.unwrap_or_default()), &orphans, &carriers);
+        let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
+        let engine = take_up(engine.hold_deliveries(is_still).without(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));

@@ -214,7 +214,7 @@ fn b21_a_step_whose_time_is_over_says_who_was_away() {
     let asked = systole(folder.path(), &["ask", "Hi"]);
     let words = "it took longer than 4s (it waits: the program of tool cannot be started)";
     assert!(asked.code == Some(1) && flat(&asked.stderr).contains(words), "{asked:?}");
-    // A cancelled call of a thread of its own is told to its workflow, with the reason.
+    // The workflow learns why the call of its child thread ended.
     let thread = sends(folder.path(), "plan");
     until(folder.path(), "attempt/waits", 2);
     let cancelled = systole(folder.path(), &["cancel", "--to", "tool"]);

@@ -44,7 +44,7 @@ impl WorkerSilence {
     }
 }
 
-fn wanted(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
+fn stream_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
     Config {
         name: subjects.silence_stream(),
         subjects: vec![subjects.silences()],
@@ -66,7 +66,7 @@ pub(super) async fn find_or_make(
     subjects: &BrokerSubjects,
     copies: usize,
 ) -> Result<(), BrokerFault> {
-    let wanted = wanted(organism, subjects, copies);
+    let wanted = stream_config(organism, subjects, copies);
     let found = bus::found_or_made(wire, organism, &wanted, FORMAT).await?;
     bus::is_ours(wire, organism, &found.config, FORMAT)?;
     bus::bring_up(wire, &found.config, &wanted, FORMAT).await

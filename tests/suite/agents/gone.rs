@@ -25,7 +25,7 @@ enum Away {
 
 const ERROR_EVENT: &str = "data: {\"error\": {\"message\": \"The server is overloaded\", \"type\": \"server_error\", \"code\": 503}}\n\n";
 
-/// What stands before a model, and is away until it is told to come back.
+/// A server before a model. It stands for a model that is away until `is_back` is set.
 struct Front {
     address: SocketAddr,
     is_back: Arc<AtomicBool>,

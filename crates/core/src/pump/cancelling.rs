@@ -23,7 +23,7 @@ pub(super) fn cancel(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thr
     refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }
 
-/// Ends a call that waits, and its caller is told. If it waits no longer, the asker alone is told.
+/// Ends a call that waits, and says so to its caller. If the call waits no longer, only the asker learns it.
 pub(super) fn cancel_call(
     d: &mut DecisionBuilder<'_>,
     ticket: Ticket,

@@ -172,7 +172,7 @@ impl Outbox {
         (!self.consumer.is_same_server).then(|| FORGOTTEN.to_owned())
     }
 
-    /// The deliveries that no worker was seen to take, while the broker cannot be asked. Each is told once.
+    /// The deliveries that no worker was seen to take, while the broker cannot be asked. Names each once.
     pub(super) fn untaken(&self) -> Vec<LeaseToken> {
         self.places().taken(0, None, Instant::now()).1
     }
