@@ -177,7 +177,7 @@ enum Command {
     Choose(approve::Choose),
     /// Say something to the work that goes on in a thread
     Steer(steer::Steer),
-    /// End a thread and everything below it
+    /// End a thread and everything below it, or calls that wait
     Cancel(cancel::Cancel),
     /// Halt a thread, or everything
     Pause(pause::Pause),
