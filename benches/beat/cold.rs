@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use systole::config;
 use systole::edges::delivery::{InlineListener, answering};
-use systole::edges::failpoint::Failpoint;
 use systole::runtime::plan::{LogPlace, RunPlan};
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
+use systole_system::failpoint::Failpoint;
 
 use crate::child::{resident_mb, resident_of_nothing, until_first_word};
 use crate::report::{Table, median, sized, worked};

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use futures_core::Stream as _;
 use systole::config::{self, Durability, LogKept};
 use systole::edges::delivery::{InlineListener, answering};
-use systole::edges::failpoint::Failpoint;
 use systole::runtime::plan::{BusAccess, LogPlace, RunPlan};
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
@@ -20,6 +19,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
+use systole_system::failpoint::Failpoint;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 

@@ -11,7 +11,6 @@ use crate::audit::whole::LogState;
 use crate::audit::why::{CallWait, ThreadWaits};
 use crate::config;
 use crate::console::api_types::ApiRecord;
-use crate::edges::clock::WallClock;
 use crate::runtime::workflow_steps;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::CallState;
@@ -21,6 +20,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
+use systole_system::clock::WallClock;
 
 /// Whether only a person may be able to continue after this record.
 pub(super) fn may_halt(record: &ApiRecord) -> bool {

@@ -14,10 +14,10 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::{here, hindered};
 use crate::audit::columns::counted;
-use crate::edges::clock::WallClock;
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ports::{Clock as _, LogFault};
+use systole_system::clock::WallClock;
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
 const BESIDE: [&str; 14] = [

@@ -10,9 +10,9 @@ use super::looking::{Looking, PastPosition, composition};
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::blame::{BlameRequest, blame, blame_file, text_at};
-use crate::edges::system::told;
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
+use systole_system::system::told;
 
 /// Which line, or which file.
 #[derive(Args, Debug)]

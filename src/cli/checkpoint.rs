@@ -19,10 +19,10 @@ use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::GatheredLog;
 use crate::edges::log::{notes, sqlite};
-use crate::edges::signing_key;
 use crate::edges::witnesses::WitnessPlace;
 use crate::runtime::prompt_view;
 use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
+use systole_system::signing_key;
 
 /// Signs a checkpoint of the log.
 ///

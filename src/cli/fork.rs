@@ -12,10 +12,10 @@ use super::looking::{Looking, parted};
 use super::place::{Place, quoted};
 use super::replay::{damaged, tree};
 use super::screen::Screen;
-use crate::edges::clock::KernelSeeds;
 use crate::edges::log::sqlite;
 use crate::runtime::forking::{CannotFork, ForkedTree, fork};
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
+use systole_system::clock::KernelSeeds;
 
 /// The most records that are written at once.
 const AT_ONCE: usize = 1_000;

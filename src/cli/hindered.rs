@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::edges::system::{self, FileFault};
+use systole_system::system::{self, FileFault};
 
 /// Reports why a file was not read.
 pub(super) fn unread(

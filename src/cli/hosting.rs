@@ -20,11 +20,11 @@ use super::screen::Screen;
 use super::signals::Signals;
 use crate::config::OrganismFile;
 use crate::edges::delivery::InheritedVariables;
-use crate::edges::failpoint::{self, Failpoint};
-use crate::edges::keyfiles::{self, KeyFilesFault};
 use crate::edges::managed::BrokerFolder;
 use crate::runtime::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
 use systole_core::types::ids::Name;
+use systole_system::failpoint::{self, Failpoint};
+use systole_system::keyfiles::{self, KeyFilesFault};
 
 /// A part of an organism.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

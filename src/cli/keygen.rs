@@ -9,7 +9,7 @@ use systole_proof::key::SignatureKind;
 use super::exit::CommandExit;
 use super::hindered;
 use super::screen::Screen;
-use crate::edges::signing_key;
+use systole_system::signing_key;
 
 /// Makes a key that signs checkpoints.
 ///

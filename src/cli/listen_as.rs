@@ -20,7 +20,7 @@ use systole_mcp::adapter::{AdapterOrder, ServerPlace, pin_of, serve};
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::edges::system::told;
+use systole_system::system::told;
 
 /// Becomes the listener that the first argument names.
 pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {

@@ -97,10 +97,10 @@ use exit::CommandExit;
 use screen::Screen;
 
 use crate::edges::delivery::{ADAPTER_WORD, WARDEN_WORD, guard_program};
-use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
-use crate::edges::system::told;
+use systole_system::descriptors;
+use systole_system::system::told;
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]

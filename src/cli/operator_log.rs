@@ -16,8 +16,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::screen::{ERROR_MARK, Screen, is_journal};
 use crate::audit::layout;
-use crate::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
+use systole_system::clock::WallClock;
 
 /// The variable that says how much is shown, and in which form.
 const VARIABLE: &str = "SYSTOLE_LOG";

@@ -15,9 +15,9 @@ use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointSigner, ProvedEntry};
-use crate::edges::system;
 use systole_core::types::ids::Name;
 use systole_core::types::record::Header;
+use systole_system::system;
 
 /// How such a file begins.
 const FIRST_LINE: &[u8] = b"c2sp.org/tlog-proof@v1\n";

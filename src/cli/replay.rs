@@ -17,7 +17,6 @@ use super::verify::exported;
 use crate::audit::columns::counted;
 use crate::audit::layout::{TextTone, paint};
 use crate::config::{self, OrganismFile};
-use crate::edges::failpoint;
 use crate::runtime::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
     ReplayedTree, StandInProgram, SystemEvents, replay,
@@ -28,6 +27,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::visible;
+use systole_system::failpoint;
 
 /// The most deliveries without an answer that are listed.
 const UNANSWERED: usize = 10;

@@ -29,8 +29,6 @@ use crate::console::api_types;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, HttpDoorFault};
 use crate::console::wire::WireDoor;
-use crate::edges::system;
-use crate::edges::tasks::RunningTask;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::plan::StartFault;
@@ -40,6 +38,8 @@ use crate::runtime::running::{LifeSign, Organism};
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spoken;
+use systole_system::system;
+use systole_system::tasks::RunningTask;
 
 /// The pause before a broker that is away is tried again.
 const AGAIN: Duration = Duration::from_secs(1);

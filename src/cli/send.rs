@@ -23,12 +23,12 @@ use super::thread_name;
 use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use crate::console::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use crate::console::ending::{CallResult, ending};
-use crate::edges::system;
 use crate::runtime::runfile::{RunFile, random_hex};
 use outage::AwaitedParty;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
+use systole_system::system;
 use tail::Tail;
 use way::Way;
 

@@ -9,7 +9,7 @@ use systole_proof::policy::TrustPolicy;
 use super::exit::CommandExit;
 use super::hindered;
 use super::screen::Screen;
-use crate::edges::system;
+use systole_system::system;
 
 /// Reads a policy.
 pub(super) fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {

@@ -26,11 +26,11 @@ use crate::audit::verdict::{
 };
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
-use crate::edges::system;
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_system::system;
 
 /// The most times without a checkpoint that are listed.
 const MOST_GAPS: usize = 10;

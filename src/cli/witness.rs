@@ -15,7 +15,7 @@ use super::{here, hindered};
 use crate::console::http::{self, HttpDoorFault};
 use crate::console::witness_door::WitnessDoor;
 use crate::edges::witness_book::WitnessBook;
-use crate::edges::{signing_key, system};
+use systole_system::{signing_key, system};
 
 /// What a witness does.
 #[derive(Subcommand, Debug)]

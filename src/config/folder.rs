@@ -13,10 +13,10 @@ use super::hands_kind;
 use super::mcp;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
-use crate::edges::system;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Schema;
 use systole_core::types::limits;
+use systole_system::system;
 
 /// The schema of core payloads.
 pub const CORE_XSD: &[u8] = include_bytes!("../../schemas/core.xsd");

@@ -34,7 +34,7 @@ pub(super) fn check(
                 continue;
             }
             Err(error) => {
-                let message = format!("{path}: `{written}`: {}", crate::edges::system::told(&error));
+                let message = format!("{path}: `{written}`: {}", systole_system::system::told(&error));
                 diagnostics.report(
                     Code::ConfigValue,
                     at,

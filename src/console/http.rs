@@ -27,10 +27,10 @@ use super::percent::is_text;
 use super::request_refusals::{bad_address, bad_request, bearer, unfit_request, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
-use crate::edges::descriptors;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
+use systole_system::descriptors;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
 const BODIES: usize = 64;

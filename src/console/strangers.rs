@@ -23,10 +23,10 @@ use tokio::time::{Sleep, sleep};
 
 use super::farewell::Farewell;
 use super::framing::RequestFraming;
-use crate::edges::clock::WallClock;
-use crate::edges::descriptors;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
+use systole_system::clock::WallClock;
+use systole_system::descriptors;
 
 /// How long a connection may take to send a whole request head with a token.
 const HEAD: Duration = Duration::from_secs(10);

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::edges::clock::{WallClock, thread_worked};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
+use systole_system::clock::{WallClock, thread_worked};
 
 /// How long records are gathered into one event: often enough for a person.
 const PACE: Duration = Duration::from_millis(150);

@@ -19,12 +19,12 @@ use super::message_bounds::MessageBounds;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{going, unfit_request};
 use crate::edges::nats::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// Senders of all clients that may wait at once.
 const ALL: usize = 50_000;

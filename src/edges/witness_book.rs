@@ -14,8 +14,8 @@ use systole_proof::note::NoteFault;
 use systole_proof::witness::{self, WitnessAnswer, WitnessedLog};
 
 use super::log::notes;
-use super::system::{self, FileFault};
 use systole_core::types::ids::Digest;
+use systole_system::system::{self, FileFault};
 
 const WHAT: &str = "what the witness has cosigned";
 

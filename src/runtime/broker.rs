@@ -11,15 +11,15 @@ use tokio::sync::mpsc;
 use super::permissions::{self, Party};
 use super::plan::StartFault;
 use crate::edges::delivery::InheritedVariables;
-use crate::edges::keyfiles::{self, KeyFilesFault};
 use crate::edges::managed::{BrokerFolder, BrokerStartFault, KnownParty, ManagedBroker, ServerProgram};
 use crate::edges::nats::{Broker, Credentials, PATIENCE};
-use crate::edges::system::FileFault;
-use crate::edges::tally::BrokerReporter;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_system::keyfiles::{self, KeyFilesFault};
+use systole_system::system::FileFault;
+use systole_system::tally::BrokerReporter;
 
 /// The credentials of a listener or a client at the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]

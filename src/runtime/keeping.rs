@@ -10,10 +10,10 @@ use crate::edges::log::alarms::LogAlarms;
 use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite::{self, HeldLog, OpenSqliteLog};
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
-use crate::edges::system;
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader, LogWriter, LostRange};
+use systole_system::system;
 
 impl From<NatsLogFault> for StartFault {
     fn from(unopened: NatsLogFault) -> StartFault {
@@ -133,7 +133,7 @@ pub(super) async fn open(
         }
         LogPlace::Memory(memory) => {
             let secret =
-                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
+                systole_system::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
             let writing = WritableLog {
                 writer: Box::new(memory.clone()),
                 secret,

@@ -11,10 +11,10 @@ use tokio::time::{Instant, interval};
 
 use super::broker::telling;
 use crate::edges::nats::{Broker, RefusedConnection, RefusedConnections};
-use crate::edges::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
+use systole_system::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// Requests to report everything: one, at the end.
 const ORDERS: usize = 1;

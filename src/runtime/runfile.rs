@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite;
-use crate::edges::sockets::files_of_listeners;
+use systole_system::clock::random_bytes;
+use systole_system::sockets::files_of_listeners;
 
 /// Largest run file that is read: much more than one needs, because anyone could have put a file there.
 const BYTES: u64 = 4096;

@@ -22,7 +22,6 @@ use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, V
 use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
-use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
 };
@@ -32,8 +31,6 @@ pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
 use crate::edges::log::writer::{BatchResult, WriterHandle};
 use crate::edges::nats::Broker;
-use crate::edges::system;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
     self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
@@ -49,6 +46,9 @@ use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
+use systole_system::clock::{KernelSeeds, WallClock};
+use systole_system::system;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
 /// milliseconds. Senders to a full queue are slowed down.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use crate::edges::clock::SkippingClock;
 use crate::runtime::pump_loop::{RestChannels, RestReport};
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
+use systole_system::clock::SkippingClock;
 
 /// The parts that an organism needs to run on a test's clock.
 pub struct RehearsalParts {

@@ -18,7 +18,6 @@ use tokio::time::Instant;
 
 use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
-use crate::edges::clock::WallClock;
 use crate::edges::delivery::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
@@ -33,6 +32,7 @@ use systole_core::types::ports::{
     CallBack, Carrier as _, CarrierReport, Clock as _, Delivery, Lease, LeaseToken, NoObserver,
 };
 use systole_core::types::refusal::Refusal;
+use systole_system::clock::WallClock;
 
 /// Reports that may wait. There is one program, and its reports are read at once.
 const REPORTS: usize = 64;

@@ -9,12 +9,12 @@ use systole::audit::posts::DueCalls;
 use systole::audit::whole::LogState;
 use systole::audit::why::{Asker, ThreadWaits, broken, report, waits};
 use systole::config;
-use systole::edges::clock::WallClock;
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_system::clock::WallClock;
 
 use super::organism::told;
 use crate::program::PATIENCE;

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use systole::edges::descriptors;
 use systole::runtime::runfile::RunFile;
+use systole_system::descriptors;
 use tokio::time::Instant;
 
 use crate::http::HOUSE;

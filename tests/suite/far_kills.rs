@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::edges::failpoint;
 use systole_soak::blow::PlannedKill;
 use systole_soak::dice::SeededDice;
 use systole_soak::life::{self, LifeSettings, OrganismLife};
+use systole_system::failpoint;
 
 use crate::broker::NatsServer;
 use crate::far_workers::{self, Crew};

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use systole::edges::failpoint;
 use systole::edges::log::sqlite;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::ThreadId;
@@ -21,6 +20,7 @@ use systole_soak::house::RunFolder;
 use systole_soak::life::{self, LifeSettings, OrganismLife, PATIENCE};
 use systole_soak::verdict::{self, SoakResult};
 use systole_soak::{self as soak, ClientTally};
+use systole_system::failpoint;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use systole::config;
 use systole::edges::delivery::InlineListener;
-use systole::edges::failpoint::Failpoint;
 use systole::edges::log::sqlite;
 use systole::runtime::plan::{LogPlace, RunPlan, StartFault};
 use systole::runtime::pump_loop::LoopEnd;
@@ -18,6 +17,7 @@ use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_system::failpoint::Failpoint;
 
 use crate::log_format::fixture;
 use crate::log_records::edit_at;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use systole::console::routes;
-use systole::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
+use systole_system::clock::WallClock;
 
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Events, Running, ask_as, run_file};

@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 
 use super::page::{Page, Style};
-use crate::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
+use systole_system::clock::WallClock;
 
 /// Bytes of a line: a terminal gives out no longer ones.
 const LINE: usize = 4096;

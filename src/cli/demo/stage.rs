@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::cli::examples::TEAM;
 use crate::cli::place::quoted;
-use crate::edges::system;
 use crate::runtime::runfile::RunFile;
+use systole_system::system;
 
 /// How long the demo waits for the next thing to happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

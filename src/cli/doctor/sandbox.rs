@@ -4,7 +4,7 @@
 use systole_sandbox::{ProbeAttempt, SandboxProbe, try_everything};
 
 use super::Finding;
-use crate::edges::system;
+use systole_system::system;
 
 const WITHOUT: &str = "only listeners with `sandbox` need it: a kernel with Landlock, Linux 5.13 or newer";
 const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full; on Ubuntu with sysctl \

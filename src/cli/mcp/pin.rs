@@ -23,9 +23,9 @@ use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
 use crate::config::{self, McpServer};
 use crate::edges::delivery::{InheritedVariables, output_of};
-use crate::edges::system::told;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_system::system::told;
 
 /// How long a server may take to list its tools.
 const LONGEST: Duration = Duration::from_secs(180);

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
 use crate::console::mcp_client::{DoorAnswer, McpClient};
-use crate::edges::system::told;
 use systole_core::types::limits;
+use systole_system::system::told;
 
 /// Longest line. The door refuses a shorter one that is too long for its organism in its own words.
 const LINE: u64 = 2 * limits::MESSAGE_BYTES as u64;

@@ -12,8 +12,8 @@ use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::config::OrganismFile;
-use crate::edges::keyfiles::{self, KeyFilesFault};
 use crate::runtime::permissions::{self, Party, Right, ServerSettings};
+use systole_system::keyfiles::{self, KeyFilesFault};
 
 /// The default port of a nats-server.
 const PORT: u16 = 4222;

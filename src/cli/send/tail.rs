@@ -14,10 +14,10 @@ use crate::audit::layout::talk_columns;
 use crate::audit::picture::{self, RunPicture};
 use crate::cli::awaited::{Work, works};
 use crate::console::api_types::{ApiReceipt, ApiRecord, ProgressReport};
-use crate::edges::clock::WallClock;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
+use systole_system::clock::WallClock;
 
 /// Seconds of silence after which the line shows who works instead of a listener's words.
 const QUIET: u32 = 5;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::folder_copying::{CopyBudget, removed};
 use crate::config::work_on_copy;
-use crate::edges::system::told;
 use crate::runtime::runfile::random_hex;
 use systole_core::types::composition::{Composition, Reach};
+use systole_system::system::told;
 
 /// The copies of one test. Dropping the value removes them.
 #[derive(Debug)]

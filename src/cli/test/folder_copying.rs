@@ -17,7 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::edges::system::told;
+use systole_system::system::told;
 
 /// Most that the copies of one test may hold.
 const MOST_BYTES: (u64, &str) = (256 << 20, "256 MiB");

@@ -17,7 +17,6 @@ use crate::config::read_source;
 use crate::config::rehearsal::{Rehearsal, TestMessage};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
-use crate::edges::clock::SkippingClock;
 use crate::edges::delivery::InlineListener;
 use crate::edges::log::memory::MemoryLog;
 use crate::runtime::plan::{LogPlace, RunPlan};
@@ -28,6 +27,7 @@ use systole_core::types::ids::{Key, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
+use systole_system::clock::SkippingClock;
 
 /// Records per read.
 const PAGE: usize = 256;

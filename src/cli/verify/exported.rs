@@ -26,11 +26,11 @@ use crate::audit::export::verifying::ExportWalk;
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointFinding, CheckpointKeeper, CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
-use crate::edges::system;
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::{CannotReplay, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
+use systole_system::system;
 
 /// Most bytes of a line.
 const LINE: u64 = 64 << 20;

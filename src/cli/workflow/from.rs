@@ -19,7 +19,7 @@ use crate::cli::init::provider::{self, Choice};
 use crate::cli::screen::Screen;
 use crate::config;
 use crate::config::agentfile::{ConversionNote, ConversionResult, ConversionServices, NotConverted, convert};
-use crate::edges::system::told;
+use systole_system::system::told;
 
 /// Convert an Agentfile into an organism's file, and print it.
 ///

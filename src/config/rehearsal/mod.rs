@@ -233,7 +233,7 @@ impl Reader<'_> {
                 match std::fs::read_to_string(&file) {
                     Ok(text) => (file, text),
                     Err(error) => {
-                        let message = format!("{path}: {text}: {}", crate::edges::system::told(&error));
+                        let message = format!("{path}: {text}: {}", systole_system::system::told(&error));
                         diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
                         return None;
                     }

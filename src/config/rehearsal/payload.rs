@@ -63,7 +63,7 @@ pub(super) fn read(
         Value::Text { text, .. } if text.ends_with(".xml") => match std::fs::read(folder.join(text)) {
             Ok(bytes) => Written::Xml(bytes),
             Err(error) => {
-                let told = format!("{path}: {text}: {}", crate::edges::system::told(&error));
+                let told = format!("{path}: {text}: {}", systole_system::system::told(&error));
                 diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(FIX));
                 return None;
             }

@@ -61,10 +61,10 @@ use serde_json::json;
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{bearer, plain, without_token};
 use super::strangers::Visitor;
-use crate::edges::clock::WallClock;
 use asked::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
+use systole_system::clock::WallClock;
 
 /// Largest body of a stranger: a code or a token, and the address that she wanted.
 const SIGN_IN_BYTES: usize = 8 * 1024;

@@ -23,13 +23,13 @@ use crate::console::api_types;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::request_refusals::{plain, refused};
 use crate::console::strangers::Visitor;
-use crate::edges::clock::WallClock;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
+use systole_system::clock::WallClock;
 
 /// Why a sign-in failed, for the person who tries again.
 const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";

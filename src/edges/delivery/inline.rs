@@ -21,9 +21,9 @@ use tokio::sync::mpsc;
 
 use super::mailbox::MailboxItem;
 use super::post::{Post, UNSENT, called_back, damaged};
-use crate::edges::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, Delivery, LeaseToken};
+use systole_system::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
 
 mod line;
 

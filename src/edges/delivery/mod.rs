@@ -31,7 +31,6 @@ use systole_kit::told::PumpAnswer;
 use tokio::sync::{mpsc, watch};
 
 use crate::edges::nats::Broker;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use mailbox::{Mailbox, Refused};
 use post::Post;
 use process::Workplace;
@@ -41,6 +40,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{
     CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, StepObserver,
 };
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// What carriers need in addition to the composition.
 pub struct CarrierEquipment {

@@ -12,13 +12,13 @@ use super::ear::ProgramEar;
 use super::mailbox::Mailbox;
 use super::pace::CarrierWaits;
 use super::receipts::{ReceiptFuture, Receipts};
-use crate::edges::tasks::PanicMessage;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{
     ArrivedDocument, CallBack, CarrierReport, LeaseToken, ProgramFile, PumpStep, StepObserver,
 };
 use systole_core::types::time::Millis;
+use systole_system::tasks::PanicMessage;
 
 #[derive(Clone)]
 pub(super) struct Post {

@@ -11,9 +11,9 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::edges::clock::WallClock;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::{Millis, spoken};
+use systole_system::clock::WallClock;
 
 /// How long nothing may fail before an alarm ends.
 const CALM_MS: u64 = 3_000;

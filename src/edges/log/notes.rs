@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use systole_proof::checkpoint::{CheckpointFault, SignedCheckpoint};
 use systole_proof::limits::NOTE_BYTES;
 
-use crate::edges::system::{self, FileFault};
+use systole_system::system::{self, FileFault};
 
 /// The most bytes that are read: a checkpoint in each minute of a year.
 const MOST: u64 = 256 << 20;

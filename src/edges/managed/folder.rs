@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::unstarted::BrokerStartFault;
-use crate::edges::clock::random_bytes;
-use crate::edges::system::{self, FileFault};
+use systole_system::clock::random_bytes;
+use systole_system::system::{self, FileFault};
 
 /// The ports from which the first start chooses. The system never assigns these to programs that ask for any port, so
 /// a chosen port is hardly ever taken later.

@@ -19,9 +19,9 @@ use super::folder::BrokerFolder;
 use super::unstarted::BrokerStartFault;
 use super::violation::{self, KnownParty};
 use super::{ServerProgram, warden};
-use crate::edges::system;
-use crate::edges::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
 use systole_core::types::codes::Code;
+use systole_system::system;
+use systole_system::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
 
 /// The pause after the first death in a row. It doubles with each further death, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

@@ -23,11 +23,11 @@ pub use folder::BrokerFolder;
 pub use unstarted::BrokerStartFault;
 pub use violation::KnownParty;
 
-use crate::edges::system;
-use crate::edges::tally::BrokerReporter;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use keeping::{Keeper, Order};
 use systole_core::types::codes::Code;
+use systole_system::system;
+use systole_system::tally::BrokerReporter;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// How long the server may take until it is ready. It first reads what it keeps.
 const READY: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::unstarted::BrokerStartFault;
-use crate::edges::system;
+use systole_system::system;
 
 /// The name of the program.
 const NAME: &str = "nats-server";

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::edges::system::FileFault;
 use systole_core::types::codes::Code;
+use systole_system::system::FileFault;
 
 /// Why it does not start.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -4,8 +4,8 @@
 //! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. The server escapes what is
 //! in quotes.
 
-use crate::edges::tally::TalliedEvent;
 use systole_core::types::codes::Code;
+use systole_system::tally::TalliedEvent;
 
 /// How many characters of a subject are repeated.
 const REPEATED: usize = 120;

@@ -23,7 +23,7 @@ use rustix::process::{
 };
 
 use super::unstarted::BrokerStartFault;
-use crate::edges::system;
+use systole_system::system;
 
 /// The argument that makes the program become a server. No help page lists it, because people do not need it.
 pub const WORD: &str = "-become-broker";

@@ -24,8 +24,8 @@ use tokio::time::timeout;
 use super::credentials::Credentials;
 use super::subjects::BrokerSubjects;
 use super::unusable::{BrokerFault, line};
-use crate::edges::system;
 use systole_core::types::ids::Name;
+use systole_system::system;
 
 /// How often a quiet connection is tested. If three tests get no answer, the connection is dropped and made again,
 /// with another server of the cluster if there is one. So a blocked broker or a dead network path is detected after

@@ -21,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use super::judge::SchemaSource;
-use crate::edges::system;
+use systole_system::system;
 
 /// The argument that makes the program try schemas. No help page lists it, because people do not need it.
 pub const WORD: &str = "-try-schemas";

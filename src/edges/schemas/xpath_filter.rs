@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::trial::{TrialLimits, TrialOutcome, ended, fields, memory, outcome};
-use crate::edges::system;
+use systole_system::system;
 
 /// The argument that makes the program evaluate expressions. No help page lists it.
 pub const WORD: &str = "-evaluate-xpath";

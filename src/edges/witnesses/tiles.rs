@@ -13,8 +13,8 @@ use systole_proof::tree::{Frontier, TreeHash, leaf_hash};
 
 use super::WitnessFault;
 use crate::edges::log::paging;
-use crate::edges::system;
 use systole_core::types::ports::LogReader;
+use systole_system::system;
 
 /// Hashes of a full tile, and entries of a full bundle.
 const WIDTH: u64 = 256;

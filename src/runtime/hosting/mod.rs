@@ -19,11 +19,11 @@ use crate::edges::delivery::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoEar,
     NoReceipts,
 };
-use crate::edges::tasks::{self, TaskKind};
 use relay::Relays;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::StepObserver;
+use systole_system::tasks::{self, TaskKind};
 
 /// How long running deliveries may take to end when the host stops.
 pub const GRACE: Duration = Duration::from_secs(5);

@@ -20,11 +20,11 @@ pub use signing::{LogSigner, SigningFault, last_of};
 
 use crate::edges::log::nats::LogOwnership;
 use crate::edges::log::notes;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::edges::witnesses::{WitnessClient, WitnessPlace};
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::types::ports::LogReader;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// How long the places of a checkpoint may take together.
 pub const SENDING: Duration = Duration::from_secs(20);

@@ -11,8 +11,8 @@ use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::tree::Frontier;
 
 use crate::edges::log::{notes, paging};
-use crate::edges::system::FileFault;
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_system::system::FileFault;
 
 /// Why nothing is signed.
 #[derive(Debug, thiserror::Error)]

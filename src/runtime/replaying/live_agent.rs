@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::journal_model::JournalModel;
 use super::shelf::{CannotReplay, LiveFault, LiveFaultKind};
 use crate::config::OrganismFile;
-use crate::edges::system;
+use systole_system::system;
 
 /// The models that an agent may ask: its own, and the fallbacks of that model.
 pub type AgentModels = Vec<(ModelSpec, Arc<dyn Model>)>;

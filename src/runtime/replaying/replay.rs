@@ -18,7 +18,7 @@ use super::shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayShelf};
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
 use crate::edges::log::memory::MemoryLog;
-use crate::edges::system;
+use systole_system::system;
 
 /// A replay that went through.
 pub struct ReplayedTree {

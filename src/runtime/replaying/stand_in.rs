@@ -20,7 +20,7 @@ use super::shelf::CannotReplay;
 use crate::edges::delivery::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, NoReceipts,
 };
-use crate::edges::system;
+use systole_system::system;
 
 /// Reports that may wait.
 const REPORTS: usize = 64;

@@ -11,7 +11,7 @@ use super::board::NoticeBoard;
 use super::dice::SeededDice;
 use super::house::RunFolder;
 use super::life::{LifeFault, LifeSettings, OrganismLife};
-use systole::edges::failpoint;
+use systole_system::failpoint;
 
 /// The longest life before a blow at any moment, in milliseconds.
 const LIFE_MS: u64 = 300;

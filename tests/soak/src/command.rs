@@ -19,8 +19,8 @@ use super::terminal::Terminal;
 use super::verdict::{self, SoakResult};
 use super::{REST, rest};
 
-use systole::edges::{failpoint, system};
 use systole::runtime::runfile::random_hex;
+use systole_system::{failpoint, system};
 
 /// Clients that use the organism at once: enough that every listener always has work.
 const CLIENTS: u64 = 4;

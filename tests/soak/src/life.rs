@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::house::RunFolder;
-use systole::edges::failpoint;
+use systole_system::failpoint;
 
 /// Longer than any start or stop takes, even on a very busy machine. A process that needs more is
 /// hung.

@@ -43,7 +43,7 @@ const FOREIGN: [(&str, &[&str]); 18] = [
         "async_nats",
         &["src/edges/nats/", "src/edges/log/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
     ),
-    ("nkeys", &["src/edges/keyfiles"]),
+    ("nkeys", &["crates/system/src/keyfiles"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.

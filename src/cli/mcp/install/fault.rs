@@ -5,7 +5,7 @@ use std::path::Path;
 use systole_mcp::package::LockFault;
 
 use crate::cli::exit::CommandExit;
-use crate::edges::system;
+use systole_system::system;
 
 /// Why a server could not be installed.
 #[derive(Debug)]

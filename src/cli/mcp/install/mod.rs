@@ -17,9 +17,9 @@ use systole_mcp::schema::{PinFile, PinnedPackage};
 use crate::cli::screen::Screen;
 use crate::config::{self, McpServer, RECORD, install_folder};
 use crate::edges::delivery::InheritedVariables;
-use crate::edges::system::told;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_system::system::told;
 
 pub(super) use fault::NotInstalled;
 use folder::NewFolder;

@@ -186,7 +186,7 @@ fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
     match file {
         Ok(_bytes) => Ok(text),
         Err(error) => {
-            let words = format!("{}: {}", path.display(), crate::edges::system::told(&error));
+            let words = format!("{}: {}", path.display(), systole_system::system::told(&error));
             Err(NotInstalled::failed(words, "name another version of the package"))
         }
     }

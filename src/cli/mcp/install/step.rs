@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::fault::NotInstalled;
 use crate::config::McpServer;
 use crate::edges::delivery::{InheritedVariables, output_of, sandbox_level};
-use crate::edges::system::told;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 use systole_core::types::ids::Name;
+use systole_system::system::told;
 
 /// How long one program may take.
 const LONGEST: Duration = Duration::from_secs(600);

@@ -11,11 +11,11 @@ use systole_kit::{Fault, Payload, namespaces, told};
 
 use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
 use crate::edges::nats::{Broker, PATIENCE};
-use crate::edges::tasks::{self, TaskKind};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::TakenReply;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LeaseToken;
+use systole_system::tasks::{self, TaskKind};
 
 /// Runs the work, unless it takes too long.
 pub(super) async fn in_time<T, E: std::fmt::Display>(

@@ -15,10 +15,10 @@ use serde_json::json;
 
 use super::aside::in_time;
 use super::fence;
-use crate::edges::clock::random_bytes;
 use crate::edges::nats::{Broker, token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
+use systole_system::clock::random_bytes;
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);

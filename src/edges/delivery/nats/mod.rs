@@ -31,7 +31,6 @@ use super::document_kind::{DocumentKind, document_kind};
 use super::mailbox::Side;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::nats::{Broker, ConnectionState};
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use aside::{Answered, Aside};
 use outbox::{Look, Outbox, Sent};
 use places::TakenDelivery;
@@ -39,6 +38,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spoken;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 use words::{Asking, Gone};
 
 /// How long a worker may go without a sign of life if the file does not say.

@@ -11,7 +11,7 @@ use std::process::Command;
 use systole_sandbox::{PrivateFolder, SandboxPolicy, SandboxStart, SandboxStartFault, private_folder};
 
 use super::sandboxed::sandbox_level;
-use crate::edges::system;
+use systole_system::system;
 
 /// Variables of the listener that its commands do not get: they are about the listener.
 const OURS: &str = "SYSTOLE_";

@@ -16,9 +16,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::Workplace;
 use super::program;
-use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::ProgramFile;
+use systole_system::system;
 
 /// A larger file is listed without its hash.
 const MOST_BYTES: u64 = 256 << 20;

@@ -21,7 +21,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::variables::InheritedVariables;
 use super::warden::{GuardOrder, KILL, TERM, WORD, WardenLine};
-use crate::edges::{descriptors, system};
+use systole_system::{descriptors, system};
 
 /// The one variable that a warden needs: where the libraries of this program are.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";

@@ -40,10 +40,10 @@ pub use warden::{WORD as WARDEN_WORD, run as guard_program};
 use systole_kit::DocumentLimits;
 
 use super::post::Post;
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use guarded::SpareWardens;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// What a program runs with.
 #[derive(Clone, Debug)]

@@ -29,10 +29,10 @@ use super::program::{self, Group, Ladder, Started, Unstarted};
 use super::sandboxed::level_of;
 use crate::edges::delivery::mailbox::MailboxItem;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
-use crate::edges::tasks::{self, PanicMessage, TaskKind};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, CallBack, Delivery, LeaseToken};
 use systole_core::types::time::spoken;
+use systole_system::tasks::{self, PanicMessage, TaskKind};
 
 /// Starts a program for each delivery until the carrier is stopped.
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {

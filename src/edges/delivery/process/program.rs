@@ -21,9 +21,9 @@ use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use super::variables::InheritedVariables;
 use crate::edges::delivery::pace::CarrierWaits;
-use crate::edges::{descriptors, system};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_system::{descriptors, system};
 
 /// The argument that makes this program a listener. No help page lists it, because people do not need it.
 pub const ADAPTER_WORD: &str = "-listen-as";

@@ -13,8 +13,8 @@ use systole_sandbox::{
     private_folder, probe,
 };
 
-use crate::edges::system;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
+use systole_system::system;
 
 /// A command that starts a program in its sandbox.
 pub(super) struct SandboxedCommand {

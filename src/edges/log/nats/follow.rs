@@ -13,14 +13,14 @@ use tokio::time::{Instant, sleep};
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands, with_values};
 use super::bundle_batch::{self, BundleBatch, Read};
-use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use crate::edges::nats::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
-use crate::edges::system;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, Position};
+use systole_system::clock::random_bytes;
+use systole_system::system;
 
 /// The pause before a stream that does not show what this copy holds is asked again.
 const AGAIN: Duration = Duration::from_millis(250);

@@ -17,9 +17,9 @@ use super::bundle_writer::{BundleWriter, Written};
 use super::follow::{Follower, whole};
 use super::{NatsLogFault, PARTITION, TakeOverMode};
 use crate::edges::nats::{BrokerFault, LogStream};
-use crate::edges::tasks::{self, TaskKind};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogFault};
+use systole_system::tasks::{self, TaskKind};
 
 /// How often the writer shows that it is alive.
 const BEAT: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::OFlags;
 
-use crate::edges::system::told;
+use systole_system::system::told;
 
 /// The application id in SQLite's header: "sysf".
 const APPLICATION_ID: u32 = 0x7379_7366;

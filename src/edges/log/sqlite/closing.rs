@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::layout::{LogFileKind, connect_writing};
 use super::{fault, io_fault};
-use crate::edges::clock::random_bytes;
 use systole_core::types::ports::LogFault;
+use systole_system::clock::random_bytes;
 
 /// Marks a log as open, in the file itself and not only in the write-ahead log, and numbers this opening. Only the
 /// holder of the lock may call this.

@@ -51,8 +51,8 @@ pub use structure::{StructureOddity, oddities};
 pub use verify_all::{VerifySummary, read_least, verify_all, verify_each};
 pub use write::SqliteAppender;
 
-use crate::edges::system;
 use systole_core::types::ports::{LogFault, Position};
+use systole_system::system;
 
 /// The bytes of the smallest piece that SQLite asks a disk for: a page of its shared memory.
 const PAGE_BYTES: u64 = 32 << 10;

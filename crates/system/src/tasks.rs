@@ -165,12 +165,12 @@ where
 }
 
 /// A future whose panic is a value.
-pub(super) struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+pub struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
 
 impl<T> Caught<T> {
     /// Wraps a future. The future is dropped with the panic and never polled again, so no one sees what the
     /// panic left half done.
-    pub(super) fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> Caught<T> {
+    pub fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> Caught<T> {
         Caught(work)
     }
 }
