@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use systole::edges::log::nats::{self, OpenNatsLog, TakeOverMode};
-use systole::edges::nats::{Broker as Connection, LogStream, PATIENCE};
 use systole::runtime::plan::LogPlace;
+use systole_bus::{Broker as Connection, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogReader as _;

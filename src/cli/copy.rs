@@ -13,9 +13,9 @@ use super::screen::Screen;
 use crate::audit::columns::counted;
 use crate::config::{self, OrganismFile};
 use crate::edges::log::nats::{CopyStage, CurrentCopy, OldCopy};
-use crate::edges::nats::Credentials;
 use crate::runtime::copying::{self, CopyRequest};
 use crate::runtime::plan::StartFault;
+use systole_bus::Credentials;
 use systole_core::types::ports::LogFault;
 
 /// Brings the copy of a log in NATS up to date.

@@ -9,7 +9,7 @@ use super::names::variable;
 use super::secrets;
 use super::tree::{Node, Span, Value};
 use super::value::{self, Fields, fields};
-use crate::edges::nats::Credentials;
+use systole_bus::Credentials;
 use systole_core::types::codes::Code;
 
 /// The content of the section `bus`.

@@ -5,8 +5,6 @@ pub mod archive;
 pub mod delivery;
 pub mod leases;
 pub mod log;
-pub mod managed;
-pub mod nats;
 pub mod schemas;
 pub mod witness_book;
 pub mod witnesses;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::plan::StartFault;
 use crate::edges::log::nats::{self, CurrentCopy, StageReporter};
 use crate::edges::log::sqlite;
-use crate::edges::nats::{BrokerFault, BrokerSubjects, Credentials, LogCaller, LogSource, PATIENCE};
+use systole_bus::{BrokerFault, BrokerSubjects, Credentials, LogCaller, LogSource, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::plan::StartFault;
 use crate::edges::log::nats::{self, OpenNatsLog, TakeOverMode};
-use crate::edges::nats::{Broker, Credentials, LogStream, PATIENCE};
+use systole_bus::{Broker, Credentials, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;

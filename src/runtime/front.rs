@@ -19,7 +19,7 @@ use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
 use crate::audit::outages;
 use crate::config;
 use crate::edges::log::alarms::{LogAlarm, LogAlarms};
-use crate::edges::nats::Broker;
+use systole_bus::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::types::client::Role;

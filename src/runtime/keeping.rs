@@ -9,7 +9,7 @@ use crate::config::Durability;
 use crate::edges::log::alarms::LogAlarms;
 use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite::{self, HeldLog, OpenSqliteLog};
-use crate::edges::nats::{Broker, LogStream, PATIENCE};
+use systole_bus::{Broker, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader, LogWriter, LostRange};

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, interval};
 
 use super::broker::telling;
-use crate::edges::nats::{Broker, RefusedConnection, RefusedConnections};
+use systole_bus::{Broker, RefusedConnection, RefusedConnections};
 use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
 use systole_system::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};

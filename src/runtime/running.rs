@@ -30,11 +30,11 @@ use crate::edges::log::alarms::LogAlarms;
 pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
 use crate::edges::log::writer::{BatchResult, WriterHandle};
-use crate::edges::nats::Broker;
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
     self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
 };
+use systole_bus::Broker;
 use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions};
-use systole::edges::nats::{Broker, BrokerFault, Credentials};
+use systole_bus::{Broker, BrokerFault, Credentials};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 

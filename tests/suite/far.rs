@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use systole::edges::log::nats::{self, NatsLogFault, OpenNatsLog, TakeOverMode};
-use systole::edges::nats::{Broker, LogStream, PATIENCE};
+use systole_bus::{Broker, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use tokio::runtime::{Handle, Runtime};

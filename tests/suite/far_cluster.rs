@@ -7,7 +7,7 @@ use std::path::Path;
 use async_nats::ConnectOptions;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use systole::edges::nats::{Broker, Credentials};
+use systole_bus::{Broker, Credentials};
 use systole_kit::nats::Worker;
 use tokio::time::Instant;
 

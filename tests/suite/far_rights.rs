@@ -8,7 +8,7 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::RawMessage;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use systole::edges::nats::{Broker, Credentials, LogStream};
+use systole_bus::{Broker, Credentials, LogStream};
 use systole_core::types::ids::Digest;
 
 use crate::broker::NatsServer;

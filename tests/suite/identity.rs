@@ -13,7 +13,7 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, ServerError, Subscriber,
 };
 use futures_core::Stream;
-use systole::edges::nats::{Broker, Credentials};
+use systole_bus::{Broker, Credentials};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

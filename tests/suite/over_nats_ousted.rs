@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole::edges::nats::{Broker, WriterTerm};
+use systole_bus::{Broker, WriterTerm};
 use systole_core::types::composition::Reach;
 
 use crate::broker::NatsServer;

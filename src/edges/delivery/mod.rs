@@ -30,10 +30,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use systole_kit::told::PumpAnswer;
 use tokio::sync::{mpsc, watch};
 
-use crate::edges::nats::Broker;
 use mailbox::{Mailbox, Refused};
 use post::Post;
 use process::Workplace;
+use systole_bus::Broker;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
 use systole_core::types::ids::Name;

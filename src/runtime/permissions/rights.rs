@@ -3,7 +3,7 @@
 //! Each party has its own account at the broker. In one common account, a party that may send any request to the
 //! broker could name another party's subject for the answer. The broker checks no rights for its own answers.
 
-use crate::edges::nats::{BrokerSubjects, token};
+use systole_bus::{BrokerSubjects, token};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 

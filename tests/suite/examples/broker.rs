@@ -1,8 +1,8 @@
 //! The messages when an organism starts and its broker is not there, does not know the pump, or is too old.
 
 use systole::audit::columns::wrapped;
-use systole::edges::managed;
-use systole::edges::nats::{Broker, BrokerFault, Credentials};
+use systole_bus::managed;
+use systole_bus::{Broker, BrokerFault, Credentials};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::ArrivedDocument;

@@ -41,7 +41,7 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     ("dashmap", &["src/edges/"]),
     (
         "async_nats",
-        &["src/edges/nats/", "src/edges/log/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
+        &["crates/bus/src/", "src/edges/log/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
     ("clap", &["src/cli/", "src/main.rs"]),

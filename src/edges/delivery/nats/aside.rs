@@ -10,7 +10,7 @@ use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, told};
 
 use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
-use crate::edges::nats::{Broker, PATIENCE};
+use systole_bus::{Broker, PATIENCE};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::TakenReply;
 use systole_core::types::ids::Name;

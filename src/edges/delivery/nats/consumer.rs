@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::aside::in_time;
 use super::fence;
-use crate::edges::nats::{Broker, token as part};
+use systole_bus::{Broker, token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 use systole_system::clock::random_bytes;

@@ -12,7 +12,7 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{Error, ErrorCode};
 
-use crate::edges::nats::{Broker, WriterTerm};
+use systole_bus::{Broker, WriterTerm};
 use systole_core::types::ids::Name;
 
 /// The header that names the expected fence.

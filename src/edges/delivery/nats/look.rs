@@ -8,7 +8,7 @@ use systole_kit::envelope::read_delivered;
 
 use super::aside::in_time;
 use super::places::Place;
-use crate::edges::nats::Broker;
+use systole_bus::Broker;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
 

@@ -22,7 +22,7 @@ use super::places::{Place, Places, TakenDelivery};
 use super::unheard::Unheard;
 use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::delivery::post::damaged;
-use crate::edges::nats::{Broker, PATIENCE, WorkerSilence};
+use systole_bus::{Broker, PATIENCE, WorkerSilence};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{Delivery, LeaseToken};

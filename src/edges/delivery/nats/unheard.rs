@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::places::Place;
-use crate::edges::nats::{Broker, WorkerSilence};
+use systole_bus::{Broker, WorkerSilence};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 

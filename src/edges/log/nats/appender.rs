@@ -14,7 +14,7 @@ use super::bundle::{Sealed, Stands};
 use super::bundle_writer::{BundleWriter, Written};
 use super::lead::LogOwnership;
 use crate::edges::log::sqlite::Erasure;
-use crate::edges::nats::LEFT_BEHIND;
+use systole_bus::LEFT_BEHIND;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::MessageId;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter, ReadBack};

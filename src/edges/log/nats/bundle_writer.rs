@@ -10,7 +10,7 @@ use super::PARTITION;
 use super::bundle::{Bundle, Head, Node, Sealed, Stands};
 use super::follow::{Follower, Unfollowed, Unwhole, whole};
 use crate::edges::log::sqlite::LastBundle;
-use crate::edges::nats::{AppendResult, LogStream};
+use systole_bus::{AppendResult, LogStream};
 use systole_core::types::ports::{Commit, LogBatch};
 
 /// How often one bundle is sent in one try. It is sent again if the stream reports that another one came first, and

@@ -11,7 +11,7 @@ use super::NatsLogFault;
 use super::bundle::Message;
 use super::follow::{Follower, RowMaker, StageReporter, apart, held_at, is_of};
 use crate::edges::log::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
-use crate::edges::nats::{LogSource, StreamExtent};
+use systole_bus::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};
 
 /// A copy that matches the stream at the moment of the request.

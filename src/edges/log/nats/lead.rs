@@ -16,7 +16,7 @@ use super::bundle::{Node, Stands, head_of};
 use super::bundle_writer::{BundleWriter, Written};
 use super::follow::{Follower, whole};
 use super::{NatsLogFault, PARTITION, TakeOverMode};
-use crate::edges::nats::{BrokerFault, LogStream};
+use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogFault};
 use systole_system::tasks::{self, TaskKind};

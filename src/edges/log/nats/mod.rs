@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::edges::log::sqlite::{self, LogSecret, SqliteReader};
-use crate::edges::nats::{BrokerFault, LogStream};
+use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ports::LogFault;
 
 pub use appender::NatsAppender;

@@ -13,6 +13,7 @@ mod fitness;
 mod found;
 mod large_objects;
 mod log;
+pub mod managed;
 mod monitor;
 mod refusals;
 mod silence;
