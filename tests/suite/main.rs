@@ -148,6 +148,7 @@ mod proxy;
 mod pump;
 mod pumps;
 mod questions;
+mod questions_answered;
 mod reading;
 mod readme;
 mod reference;
