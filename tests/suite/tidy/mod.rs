@@ -4,6 +4,7 @@
 mod circles;
 mod imports;
 mod language;
+mod ledger;
 mod links;
 mod listener_codes;
 mod modules;
