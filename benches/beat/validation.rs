@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use libxml::parser::{Parser, ParserOptions};
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
-use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::{DocumentLimits, Payload};
 
 use crate::child::resident_mb;

@@ -97,8 +97,8 @@ use exit::CommandExit;
 use screen::Screen;
 
 use crate::edges::delivery::{ADAPTER_WORD, WARDEN_WORD, guard_program};
-use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
 use systole_bus::managed::warden;
+use systole_judge::{trial, tried, xpath_filter, xpath_process};
 use systole_system::descriptors;
 use systole_system::system::told;
 

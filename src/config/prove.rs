@@ -5,9 +5,9 @@
 //! this process, after the model's own checks.
 
 use super::diagnostic::{Diagnostic, FilePlace};
-use crate::edges::schemas::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
-use crate::edges::schemas::{LibxmlJudge, SchemaSetError, SchemaSource};
 use systole_core::types::codes::Code;
+use systole_judge::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
+use systole_judge::{LibxmlJudge, SchemaSetError, SchemaSource};
 
 const SMALLER: &str = "write the type more plainly: fewer elements in one content, shorter enumerations and \
                        patterns, smaller counts; or split it over several schemas";

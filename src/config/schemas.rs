@@ -16,11 +16,11 @@ use super::diagnostics::Diagnostics;
 use super::prove;
 use super::tree::Span;
 use super::value::At;
-use crate::edges::schemas::SchemaSource;
-use crate::edges::schemas::trial::{FailedTrial, TrialOutcome};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Schema, SchemaId};
 use systole_core::types::ids::Name;
+use systole_judge::SchemaSource;
+use systole_judge::trial::{FailedTrial, TrialOutcome};
 
 /// The name of the schema made from `payloads:`. A name that ends in a slash belongs to no file, so no
 /// schema of an organism's file can have it.

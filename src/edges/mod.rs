@@ -5,6 +5,5 @@ pub mod archive;
 pub mod delivery;
 pub mod leases;
 pub mod log;
-pub mod schemas;
 pub mod witness_book;
 pub mod witnesses;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use systole_kit::Payload;
 use systole_kit::schema::SchemaModel;
 
-use crate::edges::schemas::{self, SchemaSource};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::body_parts::BodyHole;
 use systole_core::types::codes::Code;
@@ -15,6 +14,7 @@ use systole_core::types::composition::{Composition, SchemaId};
 use systole_core::types::flow::{Judge, Refused, Verdict};
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
+use systole_judge::{self as schemas, SchemaSource};
 
 /// Why the schemas cannot be set up. This is our fault, because the file was checked before.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use systole::config::{CORE_XSD, ENVELOPE_XSD};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_core::rules::budget_payload;
 use systole_core::rules::core_payload::{self, AttemptRecord};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
@@ -13,6 +12,7 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LostRange, Position, ProgramFile};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::money::Money;
 use systole_workflow::WORKFLOW_XSD;
 

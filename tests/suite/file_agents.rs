@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use systole::config::{self, FileMistakes, OrganismFile, page};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, Provider, ThinkingRule, ToolChoice};
 use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
 use systole_core::types::composition::{DescribeScope, OnUnknown, Reach};
 use systole_core::types::flow::PayloadKind;
 use systole_core::types::ids::Name;
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::QName;
 
 use crate::program::{Ran, systole};

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use systole::config;
-use systole::edges::schemas::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
+use systole_judge::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
 
 fn source(name: &str, namespace: &str, imports: &[&str], body: &str) -> SchemaSource {
     let imports: String = imports.iter().map(|ns| format!("<xs:import namespace=\"{ns}\"/>")).collect();

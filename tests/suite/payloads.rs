@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use systole::config::{self, FileMistakes};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 use systole_core::types::flow::Judge as _;
 use systole_core::types::ids::{Digest, Name};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload, QName};
 

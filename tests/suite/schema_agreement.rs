@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 
 /// Numbers that are read in sequence; after the end there are only zeros.

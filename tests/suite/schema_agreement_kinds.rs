@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 
 use super::schema_agreement::{SIMPLE, Tape, agree, kind, kind_xsd, simple_xsd, write_element};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 mod fixes;

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 use super::schema_agreement::{BUILT_IN, EDGES, Tape, kind, kind_xsd, schema_of, write_element};
 

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use systole::edges::schemas::SchemaSource;
-use systole::edges::schemas::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
+use systole_judge::SchemaSource;
+use systole_judge::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
 
 const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
 

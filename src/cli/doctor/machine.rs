@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
-use crate::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 /// Longest version string to show.
 const VERSION_BYTES: usize = 60;

@@ -6,10 +6,10 @@ use super::super::looking::Looking;
 use super::ExportEnd;
 use crate::audit::export::redaction::Redaction;
 use crate::audit::export::{ExportFault, ExportScope};
-use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::Record;
+use systole_judge::xpath_filter::{XpathFault, XpathFilter};
 
 /// The word for all sensitive values.
 const SENSITIVE: &str = "sensitive";

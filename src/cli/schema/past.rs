@@ -12,10 +12,10 @@ use super::side::SchemaSide;
 use crate::audit::columns::{plain, wrapped};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
-use crate::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, RecordKind};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 
 /// Records per read.
 const PAGE: usize = 256;

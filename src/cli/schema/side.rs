@@ -12,8 +12,8 @@ use crate::cli::exit::CommandExit;
 use crate::cli::screen::Screen;
 use crate::cli::{hindered, place};
 use crate::config;
-use crate::edges::schemas::SchemaSource;
-use crate::edges::schemas::trial::{SchemaTrial, TrialOutcome};
+use systole_judge::SchemaSource;
+use systole_judge::trial::{SchemaTrial, TrialOutcome};
 
 /// The most bytes of a schema that are read.
 const BYTES: u64 = 1 << 20;

@@ -14,12 +14,12 @@ use crate::config::rehearsal::{
 };
 use crate::console::api_types;
 use crate::console::ending::CallResult;
-use crate::edges::schemas::xpath;
 use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
+use systole_judge::xpath;
 
 /// Why a test failed.
 #[derive(Debug)]

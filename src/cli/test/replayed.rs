@@ -15,12 +15,12 @@ use crate::config::FilePlace;
 use crate::config::rehearsal::{ExpectedReplay, Rehearsal};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
-use crate::edges::schemas::xpath;
 use crate::runtime::replaying::comparison::RecordDifference;
 use crate::runtime::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_judge::xpath;
 
 /// Replays the export of a test, and judges the result.
 pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {

@@ -10,10 +10,10 @@ use crate::config::diagnostic::FilePlace;
 use crate::config::diagnostics::Diagnostics;
 use crate::config::tree::{Node, Span, Value};
 use crate::config::value::{self, At, Fields, fields, text, texts};
-use crate::edges::schemas::xpath;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_judge::xpath;
 
 /// A step. Its parts run and are checked in the order of these fields.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ mod tries;
 mod xml;
 
 use serde_json::Value;
-use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::{JsonSchema, SchemaModel, ValueSlip};
 
 use dice::Dice;

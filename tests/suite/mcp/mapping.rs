@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
-use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 use systole_mcp::schema::{
     AnswerFault, ArgumentFault, MappingRemark, RemarkKind, SchemaBreach, ToolDefinition, ToolSide,

@@ -1,9 +1,9 @@
 //! A12: a listener asks what it may send, and learns of nothing else.
 
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::Digest;
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 use super::cast::{BOSS, ECHO, PlanHouse, body, code, plain};
 

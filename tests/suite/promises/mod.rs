@@ -21,7 +21,7 @@ mod waits;
 mod wrong_primitives;
 
 use systole::config::CORE_XSD;
-use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 /// Checks that the core's text is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {

@@ -1,7 +1,7 @@
 //! A program follows the fix of each refusal and reads only the path and the fix: every order of the elements of
 //! one content, paths under several prefixes, types that a document chooses, short bytes.
 
-use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 use super::repairing;

@@ -36,7 +36,7 @@ const CRATES: [CrateRooms; 2] = [
 const FOREIGN: [(&str, &[&str]); 18] = [
     ("askama", &["src/console/pages/"]),
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
-    ("libxml", &["src/edges/schemas/"]),
+    ("libxml", &["crates/judge/src/"]),
     ("rusqlite", &["src/edges/log/"]),
     ("dashmap", &["src/edges/"]),
     (
