@@ -4,8 +4,6 @@
 
 use std::path::Path;
 
-use systole::edges::log::memory::MemoryLog;
-use systole::edges::log::sqlite;
 use systole::runtime::plan::LogPlace;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
@@ -13,6 +11,8 @@ use systole_core::types::ids::{Key, MessageId, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter};
 use systole_core::types::record::Record;
+use systole_log::memory::MemoryLog;
+use systole_log::sqlite;
 
 use crate::walk::{self, Course, GRACE, Stage};
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::log::memory::MemoryLog;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_core::types::record::Record;
+use systole_log::memory::MemoryLog;
 
 use crate::floors::{self, FloorTable, Ground};
 use crate::report::{Table, quantile, sized, worked, worked_by_threads};
@@ -93,7 +93,7 @@ pub(crate) fn durable(table: &mut Table) {
                 organism.stop(GRACE).await;
                 pace
             });
-            let records = floors::records(&systole::edges::log::sqlite::open_reading(&log).unwrap());
+            let records = floors::records(&systole_log::sqlite::open_reading(&log).unwrap());
             let before = worked().0;
             let took = floors::inserts(folder.path(), FloorTable::Indexed, &records, in_flight);
             paces.push((pace, Pace::of(records.len() as u64, took, worked().0 - before)));
@@ -115,7 +115,7 @@ pub(crate) fn durable(table: &mut Table) {
 
 /// The processor seconds that the writer of the log takes for the same records, in batches of that size.
 fn written(log: &Path, records: &[Record], batch: usize) -> f64 {
-    let mut opened = systole::edges::log::sqlite::open(log).unwrap();
+    let mut opened = systole_log::sqlite::open(log).unwrap();
     let records: Vec<_> = records.iter().map(|record| Arc::new(record.clone())).collect();
     let before = worked().0;
     for records in records.chunks(batch) {
@@ -139,7 +139,7 @@ pub(crate) fn alone(table: &mut Table) {
         let took = walk::runtime().block_on(one_by_one(log.clone(), hops as u64));
         prepared.extend(syncs(Ground::Prepared));
         appended.extend(syncs(Ground::Grown));
-        let records = floors::records(&systole::edges::log::sqlite::open_reading(&log).unwrap());
+        let records = floors::records(&systole_log::sqlite::open_reading(&log).unwrap());
         let inserted =
             floors::inserts(folder.path(), FloorTable::Indexed, &records, 1) / records.len() as f64;
         mean.push((took.iter().sum::<f64>() / took.len() as f64 * 1e6, inserted * 1e6));

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::delivery::{InlineListener, answering};
-use systole::edges::log::memory::MemoryLog;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
+use systole_log::memory::MemoryLog;
 
 use crate::child::resident_mb;
 use crate::cold::switches;

@@ -17,11 +17,11 @@ use systole_kit::money::{Currency, Money};
 
 use super::columns::{counted, cut, plain, wrapped};
 use super::search::SearchHit;
-use crate::edges::log::search::{LogQuery, SearchField, SearchTerm};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
+use systole_log::search::{LogQuery, SearchField, SearchTerm};
 use tree::TreeCost;
 
 /// The requests of one listener to one model.

@@ -10,7 +10,6 @@ mod spelling;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::glance::attribute;
-use crate::edges::log::sqlite::{Erasure, SqliteReader};
 use need::NeededRecord;
 use spelling::ErasedTexts;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -20,6 +19,7 @@ use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_log::sqlite::{Erasure, SqliteReader};
 
 pub use need::ThreadNeed;
 pub use spelling::{SHORTEST, SHORTEST_TEXT};

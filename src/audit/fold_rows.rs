@@ -3,11 +3,11 @@
 //! The rows are a cache and no evidence, so nothing is lost with them; but a wrong bit suggests that something changed
 //! the file.
 
-use crate::edges::log::sqlite::SqliteReader;
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogReader as _};
+use systole_log::sqlite::SqliteReader;
 
 /// Records per read.
 const PAGE: usize = 512;

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use super::erasures::{LossCheck, PromptReading};
 use super::glance::attribute;
 use super::mismatch::RecordMismatch;
-use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_log::sqlite::SqliteReader;
 
 /// Records per read.
 const PAGE: usize = 512;

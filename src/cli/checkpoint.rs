@@ -18,10 +18,10 @@ use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::GatheredLog;
-use crate::edges::log::{notes, sqlite};
 use crate::edges::witnesses::WitnessPlace;
 use crate::runtime::prompt_view;
 use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
+use systole_log::{notes, sqlite};
 use systole_system::signing_key;
 
 /// Signs a checkpoint of the log.

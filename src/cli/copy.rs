@@ -12,11 +12,11 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::audit::columns::counted;
 use crate::config::{self, OrganismFile};
-use crate::edges::log::nats::{CopyStage, CurrentCopy, OldCopy};
 use crate::runtime::copying::{self, CopyRequest};
 use crate::runtime::plan::StartFault;
 use systole_bus::Credentials;
 use systole_core::types::ports::LogFault;
+use systole_log::nats::{CopyStage, CurrentCopy, OldCopy};
 
 /// Brings the copy of a log in NATS up to date.
 ///

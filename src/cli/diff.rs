@@ -14,11 +14,11 @@ use super::replay::{damaged, tree};
 use super::unfound::not_found;
 use crate::audit::finding;
 use crate::audit::layout::{TextTone, paint};
-use crate::edges::log::sqlite::{self, SqliteReader};
 use crate::runtime::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
 use crate::runtime::replaying::{RecordedTree, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_log::sqlite::{self, SqliteReader};
 
 /// Compares two threads.
 ///

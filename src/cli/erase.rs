@@ -19,15 +19,15 @@ use crate::audit::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
 use crate::audit::finding;
-use crate::edges::log::nats::OpenNatsLog;
-use crate::edges::log::search;
-use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::{self, prompt_view};
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
 use systole_core::types::record::{Header, Record, head_zero};
+use systole_log::nats::OpenNatsLog;
+use systole_log::search;
+use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_system::clock::{WallClock, random_bytes};
 use systole_system::system;
 

@@ -27,11 +27,11 @@ use crate::audit::export::statement::{self, ExportPredicate, FORM, WITHOUT_DOCUM
 use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
 use crate::audit::verdict::check_end;
 use crate::edges::archive::ArchiveWriter;
-use crate::edges::log::notes;
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
+use systole_log::notes;
 use systole_system::signing_key;
 
 const README: &str = include_str!("export/README.txt");

@@ -15,10 +15,10 @@ use crate::audit::glance::glance;
 use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchFields, SearchHit, SearchMistake, phrase};
-use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::ports::Position;
 use systole_judge::trial::TrialOutcome;
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
+use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 
 /// The option that names an expression.
 const OPTION: &str = "--xpath";

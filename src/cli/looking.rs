@@ -23,7 +23,6 @@ use crate::audit::whole::LogState;
 use crate::config;
 use crate::console::api_types::ApiAlarm;
 use crate::console::client::{DoorClient, DoorClientFault};
-use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::workflow_steps;
 use systole_core::types::codes::Code;
@@ -31,6 +30,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
+use systole_log::sqlite::{self, LogCondition, SqliteReader};
 use systole_system::clock::WallClock;
 
 /// The position at which a command ends its reading.

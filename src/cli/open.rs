@@ -20,13 +20,13 @@ use super::verify::{exported, shown};
 use crate::audit::columns::plain;
 use crate::audit::layout::{TextTone, paint};
 use crate::console::http::{self, HttpDoor};
-use crate::edges::log::sqlite;
 use crate::runtime::at_rest;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::resting_verdict::RestingVerdict;
 use crate::runtime::runfile::{Credential, RunFile, random_hex};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_log::sqlite;
 
 /// What can be shown.
 const A_FILE: &str = "the file of a log, as organism.db, or of an export, as case-7.zip";

@@ -19,9 +19,9 @@ use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::{GatheredLog, ProvedEntry};
-use crate::edges::log::{notes, paging, sqlite};
 use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
+use systole_log::{notes, paging, sqlite};
 
 /// Writes one record with the proof that it is in the log.
 ///

@@ -24,12 +24,12 @@ use crate::audit::verdict::{
     AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
     GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
 };
-use crate::edges::log::notes;
-use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_log::notes;
+use systole_log::sqlite::{self, SqliteReader, VerifySummary};
 use systole_system::system;
 
 /// The most times without a checkpoint that are listed.

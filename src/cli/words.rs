@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::exit::CommandExit;
 use super::place::Place;
 use crate::audit::persons;
-use crate::edges::log::sqlite;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{LogFault, LogReader as _};
+use systole_log::sqlite;
 
 /// The number of threads to offer: the newest.
 const THREADS: usize = 100;

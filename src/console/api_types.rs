@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
-use crate::edges::log::alarms::LogAlarm;
 use crate::runtime::broker::{self, BrokerAddress};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::spoken;
@@ -19,6 +18,7 @@ use systole_core::types::ports::Position;
 use systole_core::types::record;
 use systole_core::types::refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_log::alarms::LogAlarm;
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

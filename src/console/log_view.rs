@@ -20,7 +20,6 @@ use crate::audit::log_reads::{PastLog, VisibleLog};
 use crate::audit::tree::{self, ThreadTree};
 use crate::audit::troubles::{self, Troubles};
 use crate::audit::whole::LogState;
-use crate::edges::log::search::SearchFile;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::client::Role;
@@ -30,6 +29,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_log::search::SearchFile;
 use systole_system::clock::WallClock;
 
 /// Readings at once.

@@ -4,6 +4,5 @@
 pub mod archive;
 pub mod delivery;
 pub mod leases;
-pub mod log;
 pub mod witness_book;
 pub mod witnesses;

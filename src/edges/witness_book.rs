@@ -13,8 +13,8 @@ use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::note::NoteFault;
 use systole_proof::witness::{self, WitnessAnswer, WitnessedLog};
 
-use super::log::notes;
 use systole_core::types::ids::Digest;
+use systole_log::notes;
 use systole_system::system::{self, FileFault};
 
 const WHAT: &str = "what the witness has cosigned";

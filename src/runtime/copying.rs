@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::plan::StartFault;
-use crate::edges::log::nats::{self, CurrentCopy, StageReporter};
-use crate::edges::log::sqlite;
 use systole_bus::{BrokerFault, BrokerSubjects, Credentials, LogCaller, LogSource, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
+use systole_log::nats::{self, CurrentCopy, StageReporter};
+use systole_log::sqlite;
 
 /// A log in NATS, and who asks for a copy of it.
 pub struct CopyRequest<'a> {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::plan::StartFault;
-use crate::edges::log::nats::{self, OpenNatsLog, TakeOverMode};
 use systole_bus::{Broker, Credentials, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
+use systole_log::nats::{self, OpenNatsLog, TakeOverMode};
 
 /// Brings the copy up to date, and takes the log over. It is refused while a pump writes the log.
 pub async fn open(

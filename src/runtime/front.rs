@@ -18,7 +18,6 @@ use super::validators::{Raw, TrialPurpose, ValidatorQueue};
 use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
 use crate::audit::outages;
 use crate::config;
-use crate::edges::log::alarms::{LogAlarm, LogAlarms};
 use systole_bus::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
@@ -29,6 +28,7 @@ use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
+use systole_log::alarms::{LogAlarm, LogAlarms};
 
 /// A message from outside.
 pub struct ClientMessage {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
-use crate::edges::log::alarms::LogAlarms;
-use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
-use crate::edges::log::sqlite::{self, HeldLog, OpenSqliteLog};
 use systole_bus::{Broker, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader, LogWriter, LostRange};
+use systole_log::alarms::LogAlarms;
+use systole_log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
+use systole_log::sqlite::{self, HeldLog, OpenSqliteLog};
 use systole_system::system;
 
 impl From<NatsLogFault> for StartFault {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::proving::{ProofPlan, SigningFault};
 use crate::config::LogKept;
 use crate::edges::delivery::{InheritedVariables, InlineListener};
-use crate::edges::log::memory::MemoryLog;
-use crate::edges::log::nats::LifeSign;
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerFault, Credentials};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
+use systole_log::memory::MemoryLog;
+use systole_log::nats::LifeSign;
 
 /// The plan of a run.
 pub struct RunPlan {

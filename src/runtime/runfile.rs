@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::edges::log::sqlite;
+use systole_log::sqlite;
 use systole_system::clock::random_bytes;
 use systole_system::sockets::files_of_listeners;
 

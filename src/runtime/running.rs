@@ -26,10 +26,6 @@ use crate::edges::delivery::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
 };
 use crate::edges::leases::{HmacTokens, LeaseTable};
-use crate::edges::log::alarms::LogAlarms;
-pub use crate::edges::log::nats::LifeSign;
-use crate::edges::log::nats::LogOwnership;
-use crate::edges::log::writer::{BatchResult, WriterHandle};
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
     self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
@@ -46,6 +42,10 @@ use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
+use systole_log::alarms::LogAlarms;
+pub use systole_log::nats::LifeSign;
+use systole_log::nats::LogOwnership;
+use systole_log::writer::{BatchResult, WriterHandle};
 use systole_system::clock::{KernelSeeds, WallClock};
 use systole_system::system;
 use systole_system::tasks::{self, RunningTask, TaskKind};

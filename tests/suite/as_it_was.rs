@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
     Clock as _, Commit, LogBatch, LogReader as _, LogWriter as _, StoredDocument,
 };
+use systole_log::sqlite;
 use systole_system::clock::WallClock;
 
 use crate::log_records::{batch, read_all};

@@ -8,11 +8,11 @@ use systole::audit::finding::{NotFound, find};
 use systole::audit::posts::{DueCallState, DueCalls};
 use systole::audit::roll;
 use systole::audit::whole::LogState;
-use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, head_zero};
 use systole_core::types::time::Millis;
+use systole_log::memory::MemoryLog;
 
 use crate::log_records::{bare, batch};
 

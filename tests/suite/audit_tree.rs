@@ -6,7 +6,6 @@ use systole::audit::narrate::{as_json, narrate};
 use systole::audit::posts::DueCalls;
 use systole::audit::tree::{draw, read, to_json};
 use systole::audit::why::{ThreadWaits, WaitReason};
-use systole::edges::log::memory::MemoryLog;
 use systole::runtime::running::Organism;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
@@ -15,6 +14,7 @@ use systole_core::types::ports::{Clock as _, LogWriter as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_log::memory::MemoryLog;
 use systole_system::clock::WallClock;
 
 use super::audit_stage::{Actor, cast, look, narrow, payload, standing, steady, stop, until};

@@ -338,7 +338,7 @@ async fn c7_without_an_organism_why_shows_no_open_delivery_and_the_start_command
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     stop(organism).await;
-    let reader = systole::edges::log::sqlite::open_reading(&folder.path().join("hello.db")).unwrap();
+    let reader = systole_log::sqlite::open_reading(&folder.path().join("hello.db")).unwrap();
     let found = standing_in(&reader, None, &receipt.thread);
     assert!(matches!(found.leaves()[0].cause, CallWait::Stopped), "{found:?}");
     let (report, line) = words(&found, Some("systole run -f organism.yaml"));

@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use rusqlite::Connection;
 use rustix::process::Signal;
-use systole::edges::log::sqlite;
 use systole_core::types::ports::{LogReader as _, Position};
+use systole_log::sqlite;
 
 use crate::log_evidence::{edit, house, number};
 use crate::program::{Ran, Running, command, systole};

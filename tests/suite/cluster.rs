@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use rustix::process::Signal;
-use systole::edges::log::nats::{NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole_core::types::ports::{Commit, LogFault, LogWriter as _, Position};
+use systole_log::nats::{NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole_soak::dice::SeededDice;
 use systole_soak::life::{self, LifeSettings};
 use tokio::time::Instant;

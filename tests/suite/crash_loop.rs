@@ -1,9 +1,9 @@
 //! An organism that dies again and again before it writes a checkpoint: the next organism must not
 //! have to fold more and more.
 
-use systole::edges::log::memory::MemoryLog;
 use systole_core::types::limits;
 use systole_core::types::ports::{LogReader as _, LogWriter as _};
+use systole_log::memory::MemoryLog;
 
 use crate::log_records::{Author, batch, root};
 use crate::organism::{ask, echo, say};

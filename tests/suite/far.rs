@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use systole::edges::log::nats::{self, NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole_bus::{Broker, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
+use systole_log::nats::{self, NatsLogFault, OpenNatsLog, TakeOverMode};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::broker::NatsServer;

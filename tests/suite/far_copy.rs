@@ -97,7 +97,7 @@ fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
         "written meanwhile"
     );
     look_the_same(far.path(), &pump);
-    let proved = systole::edges::log::sqlite::verify_all(&far.path().join("hello.db")).unwrap();
+    let proved = systole_log::sqlite::verify_all(&far.path().join("hello.db")).unwrap();
     assert_eq!((second["records"].as_u64(), proved.threads), (Some(proved.records), 5));
     assert_eq!(files(far.path(), "hello.db."), ["hello.db.lock", "hello.db.secret"]);
 
@@ -387,7 +387,7 @@ fn what_cannot_be_copied_is_reported_with_the_fix() {
     let own = crate::organism::folder(&[("organism.yaml", file)]);
     let embedded = systole(own.path(), &["copy"]);
     assert!(embedded.code == Some(2) && embedded.stderr.contains("not in NATS"), "{embedded:?}");
-    drop(systole::edges::log::sqlite::open(&path.join("log.db")).unwrap());
+    drop(systole_log::sqlite::open(&path.join("log.db")).unwrap());
     for again in [&[][..], &["--again"]] {
         let over = systole(path, &[&["copy", "--to", "log.db"], again].concat());
         assert!(over.code == Some(7) && over.stderr.contains("it is a log itself"), "{over:?}");

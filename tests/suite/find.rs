@@ -4,7 +4,6 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::Value;
-use systole::edges::log::{search, sqlite};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogWriter as _};
@@ -12,6 +11,7 @@ use systole_core::types::record::{
     ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, TimerEffect,
 };
 use systole_core::types::time::Millis;
+use systole_log::{search, sqlite};
 
 use crate::log_records::{Author, Folder, batch, name, root};
 use crate::program::{Ran, Running, command, systole};

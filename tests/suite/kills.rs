@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use systole::edges::log::sqlite;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_log::sqlite;
 use systole_soak::crowd::SoakCrowd;
 use systole_soak::dice::SeededDice;
 use systole_soak::house::RunFolder;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use systole::edges::log::memory::{CommitFailure, MemoryLog};
-use systole::edges::log::sqlite;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogReader, LogWriter, Position, ReadBack, StoredDocument,
 };
 use systole_core::types::record::{Header, Record};
+use systole_log::memory::{CommitFailure, MemoryLog};
+use systole_log::sqlite;
 
 use crate::far::Far;
 use crate::log_records::{Author, Folder, batch, key, name, root};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
-use systole::edges::log::sqlite::{self, OpenSqliteLog};
 use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, LostRange, Position};
+use systole_log::sqlite::{self, OpenSqliteLog};
 
 use crate::http::house;
 use crate::log_records::{Author, Folder, batch, edit_at, root};

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::head_zero;
+use systole_log::sqlite;
 
 use crate::audit_stage::{payload, stop};
 use crate::audit_tree::busy;

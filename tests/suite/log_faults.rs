@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::sync_channel;
 
-use systole::edges::log::sqlite;
-use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::{Digest, MessageId};
 use systole_core::types::ports::{LogBatch, LogReader as _, Position};
+use systole_log::sqlite;
+use systole_log::writer::{BatchResult, WriterHandle};
 
 use crate::log_records::{Author, Folder, batch, root};
 

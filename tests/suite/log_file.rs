@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
 use systole_core::types::record::FORMAT;
+use systole_log::sqlite::{self, VerifySummary};
 
 use crate::log_records::{Author, Folder, batch, key, name, root};
 

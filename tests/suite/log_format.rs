@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::pump::fold::apply;
 use systole_core::pump::state::{PumpState, Thread};
 use systole_core::rules::core_payload::{self, AttemptState};
@@ -15,6 +14,7 @@ use systole_core::types::ports::{
 };
 use systole_core::types::record::{FORMAT, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
+use systole_log::sqlite::{self, VerifySummary};
 
 use crate::log_records::{Author, Folder, batch, edit_at, root};
 use crate::pump::cut::{busy, spread, thinking};

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite::{self, Erasure};
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::fields::field;
 use systole_core::types::ids::Digest;
@@ -14,6 +13,7 @@ use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{FORMAT, Record};
+use systole_log::sqlite::{self, Erasure};
 
 use crate::log_format::{fixture, sharing};
 use crate::log_records::{Author, Folder, batch, root};

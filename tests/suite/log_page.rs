@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{Header, Record};
+use systole_log::sqlite;
 
 use crate::log_records::Folder;
 

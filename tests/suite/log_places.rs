@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite::{self, SqliteReader};
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack};
 use systole_core::types::record::Record;
+use systole_log::sqlite::{self, SqliteReader};
 use systole_soak::dice::SeededDice;
 
 use crate::log_evidence::placed_at;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use systole::edges::log::sqlite;
 use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogBatch, LogReader as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
+use systole_log::sqlite;
 
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()

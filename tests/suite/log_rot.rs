@@ -6,7 +6,6 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use systole::edges::log::sqlite;
 use systole_core::pump::event::EventKind;
 use systole_core::pump::wake::{recover, wake};
 use systole_core::types::flow::JudgedContent;
@@ -14,6 +13,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader, LogWriter as _, NoObserver,
 };
+use systole_log::sqlite;
 
 use crate::log_records::{Folder, batch, edit_at};
 use crate::organism::folder;

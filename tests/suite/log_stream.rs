@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use systole::edges::log::alarms::LogAlarms;
-use systole::edges::log::nats::{LogOwnership, NatsLogFault, OpenNatsLog, TakeOverMode};
-use systole::edges::log::sqlite;
-use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
 use systole_core::types::record::Record;
+use systole_log::alarms::LogAlarms;
+use systole_log::nats::{LogOwnership, NatsLogFault, OpenNatsLog, TakeOverMode};
+use systole_log::sqlite;
+use systole_log::writer::{BatchResult, WriterHandle};
 
 use futures_core::Stream as _;
 

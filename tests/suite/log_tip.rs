@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
-use systole::edges::log::sqlite::{self, OpenSqliteLog};
 use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, LostRange, Position};
+use systole_log::sqlite::{self, OpenSqliteLog};
 
 use crate::http::house;
 use crate::log_records::{Author, Folder, batch, root};

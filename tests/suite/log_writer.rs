@@ -2,12 +2,12 @@
 
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
-use systole::edges::log::alarms::{AlarmKind, LogAlarms};
-use systole::edges::log::memory::{CommitFailure, MemoryLog};
-use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogStop, LogWriter, Position, ReadBack,
 };
+use systole_log::alarms::{AlarmKind, LogAlarms};
+use systole_log::memory::{CommitFailure, MemoryLog};
+use systole_log::writer::{BatchResult, WriterHandle};
 
 use crate::log_records::{Author, batch, root};
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use systole::config;
 use systole::edges::delivery::InlineListener;
-use systole::edges::log::sqlite;
 use systole::runtime::plan::{LogPlace, RunPlan, StartFault};
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::{ClientMessage, Organism};
@@ -17,6 +16,7 @@ use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_log::sqlite;
 use systole_system::failpoint::Failpoint;
 
 use crate::log_format::fixture;

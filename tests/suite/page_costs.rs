@@ -9,12 +9,12 @@ use systole::audit::costs::{self, CountedTrees};
 use systole::audit::lanes::{self, TimeLane};
 use systole::audit::log_reads::PastLog;
 use systole::audit::tree::{self, ThreadTree};
-use systole::edges::log::memory::MemoryLog;
-use systole::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogReader, LogWriter as _, Position};
 use systole_core::types::record::Header;
 use systole_core::types::time::Millis;
+use systole_log::memory::MemoryLog;
+use systole_log::sqlite;
 
 use crate::log_records::{Author, batch, read_all};
 use crate::organism::folder;

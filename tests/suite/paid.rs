@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_log::sqlite;
 
 use crate::log_records::read_all;
 use crate::organism::{ECHO_XSD, folder, say};

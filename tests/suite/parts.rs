@@ -1,10 +1,10 @@
 //! Values that a schema marks as sensitive: where they are in a payload, and that the log keeps them as parts.
 
-use systole::edges::log::sqlite;
 use systole_core::types::body_parts::BodyHole;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_kit::schema::SchemaModel;
+use systole_log::sqlite;
 
 use crate::audit_stage::stop;
 use crate::log_page::{page, program, python};

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use systole::edges::log::sqlite;
 use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogWriter as _};
 use systole_core::types::record::{Record, head_zero};
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::{ElementChange, SchemaModel};
+use systole_log::sqlite;
 
 use crate::log_records::{Author, Folder, batch, root};
 use crate::program::systole;

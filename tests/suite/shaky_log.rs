@@ -4,10 +4,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_log::memory::MemoryLog;
 
 /// Records, each with its position.
 type Found = Vec<(Position, Record)>;

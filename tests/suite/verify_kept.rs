@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _, StoredDocument};
 use systole_core::types::time::Millis;
+use systole_log::sqlite;
 
 use crate::export::done;
 use crate::log_evidence::{house, number};

@@ -10,11 +10,11 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::CostRow;
 use crate::audit::search::{LogSearch, SearchProgress};
-use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Header, RecordKind};
 use systole_core::types::time::Millis;
+use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 
 /// Roots whose client is remembered. More are looked up again.
 const ROOTS: usize = 4_096;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::edges::log::sqlite::SqliteReader;
 use systole_core::pump::state::{PersonRequest, Thread};
 use systole_core::pump::wake;
 use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::record::Record;
+use systole_log::sqlite::SqliteReader;
 
 /// Records per read.
 const PAGE: usize = 512;

@@ -5,9 +5,9 @@
 use systole_kit::schema::nearest;
 
 use super::phrase;
-use crate::edges::log::search::{SearchField, SearchTerm};
 use systole_core::types::codes::Code;
 use systole_core::types::record::{RecordCode, RecordKind};
+use systole_log::search::{SearchField, SearchTerm};
 
 /// A field that asks for what no record can have.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,12 +10,12 @@ use systole_kit::{DocumentLimits, namespaces};
 
 use crate::audit::first_cause::FirstCause;
 use crate::audit::{glance, texts};
-use crate::edges::log::search::{SearchField, SearchTerm};
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
+use systole_log::search::{SearchField, SearchTerm};
 
 /// Roots whose client is remembered.
 const ROOTS: usize = 16_384;

@@ -16,9 +16,9 @@ use std::path::Path;
 use found_text::TextReader;
 
 use super::causes::PlacedRecord;
-use crate::edges::log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
 
 /// Records per read of the log.
 const PAGE: usize = 128;

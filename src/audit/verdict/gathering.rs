@@ -8,11 +8,11 @@ use std::vec;
 use super::programs::{StartedFile, StartedFiles};
 use crate::audit::erasures::PromptReading;
 use crate::audit::kinship;
-use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 use systole_core::types::time::Millis;
+use systole_log::sqlite::{self, VerifySummary};
 use systole_proof::tree::{Frontier, TreeHash};
 
 /// Records of the other log that are read at once.

@@ -11,8 +11,8 @@ use systole_checker::record::{RecordHash, RecordId};
 use super::Fault;
 use crate::audit::costs;
 use crate::console::api_types;
-use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
+use systole_log::sqlite;
 
 /// What the log proves.
 pub(super) struct Proof {

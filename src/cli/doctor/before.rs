@@ -12,11 +12,11 @@ use super::Finding;
 use crate::cli::exit::CommandExit;
 use crate::config::{DEFAULT_LISTEN, OrganismFile};
 use crate::edges::delivery::{InheritedVariables, StartCheck, try_start};
-use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::runfile::{Credential, RunFile};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_log::sqlite;
 use systole_system::failpoint;
 
 /// Checks everything.

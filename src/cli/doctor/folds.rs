@@ -5,8 +5,8 @@ use std::path::Path;
 use super::Finding;
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::cli::exit::CommandExit;
-use crate::edges::log::sqlite;
 use systole_core::types::ports::LogFault;
+use systole_log::sqlite;
 
 /// Most rows to name.
 const NAMED: usize = 10;

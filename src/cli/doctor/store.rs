@@ -12,10 +12,10 @@ use crate::cli::exit::CommandExit;
 use crate::cli::looking::{absent, alarms_of};
 use crate::config::{FileMistakes, OrganismFile};
 use crate::console::api_types::ApiAlarm;
-use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
+use systole_log::sqlite;
 use systole_system::clock::WallClock;
 
 /// Most broken chains to name.

@@ -19,12 +19,12 @@ use crate::cli::signals::Signals;
 use crate::config::{OrganismFile, TokenSource};
 use crate::console::http::{self, HttpDoor};
 use crate::console::mcp_client::McpClient;
-use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::pump_loop::StopWait;
 use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
 use crate::runtime::running::Organism;
 use systole_core::types::ids::Name;
+use systole_log::sqlite;
 
 /// How often to look for a door, and the pause between looks.
 const LOOKS: u32 = 100;

@@ -18,7 +18,6 @@ use crate::config::rehearsal::{Rehearsal, TestMessage};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
 use crate::edges::delivery::InlineListener;
-use crate::edges::log::memory::MemoryLog;
 use crate::runtime::plan::{LogPlace, RunPlan};
 use crate::runtime::running::{ClientMessage, Organism};
 use crate::runtime::skipping::{OrganismActivity, SkippedTime};
@@ -27,6 +26,7 @@ use systole_core::types::ids::{Key, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
+use systole_log::memory::MemoryLog;
 use systole_system::clock::SkippingClock;
 
 /// Records per read.

@@ -25,13 +25,13 @@ use crate::audit::verdict::{ProofStanding, ProofTone};
 use crate::audit::why::{self, ListedWait, ThreadWaits};
 use crate::console::log_view::LogMoment;
 use crate::console::waiting;
-use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_log::sqlite::condition;
 
 /// Entries of each list.
 const LISTED: usize = 50;

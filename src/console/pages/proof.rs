@@ -20,7 +20,6 @@ use crate::audit::verdict::{
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_address;
-use crate::edges::log::notes;
 use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
 use crate::runtime::resting_verdict::RestingVerdict;
@@ -29,6 +28,7 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_log::notes;
 use systole_system::system::FileFault;
 
 /// The most records that a page verifies. The command verifies any number.

@@ -18,11 +18,11 @@ use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
-use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 
 /// Hits of one page, if no number is given, and at most.
 const HITS: usize = 100;

@@ -5,10 +5,10 @@ use serde::Deserialize;
 
 use super::{Fields, RemoteLog};
 use crate::audit::search::SearchHit;
-use crate::edges::log::search::{LogQuery, SearchField, SearchTerm};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::time::Millis;
+use systole_log::search::{LogQuery, SearchField, SearchTerm};
 
 /// Hits of one page.
 const HITS: usize = 100;

@@ -12,8 +12,8 @@ use systole_proof::limits::NOTE_BYTES;
 use systole_proof::tree::{Frontier, TreeHash, leaf_hash};
 
 use super::WitnessFault;
-use crate::edges::log::paging;
 use systole_core::types::ports::LogReader;
+use systole_log::paging;
 use systole_system::system;
 
 /// Hashes of a full tile, and entries of a full bundle.

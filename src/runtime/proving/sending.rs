@@ -12,9 +12,9 @@ use systole_proof::tree::{Frontier, ProofBuilder, TreeFault, TreeHash};
 use systole_proof::witness::{AddCheckpoint, take_cosignatures};
 use tokio::time::Instant;
 
-use crate::edges::log::paging;
 use crate::edges::witnesses::{TileFolder, WitnessClient, WitnessFault, WitnessPlace, WitnessReply};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_log::paging;
 
 /// The places of a log's checkpoints.
 pub struct CheckpointSender {

@@ -10,8 +10,8 @@ use systole_proof::checkpoint::{Checkpoint, CheckpointFault, SignedCheckpoint};
 use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::tree::Frontier;
 
-use crate::edges::log::{notes, paging};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_log::{notes, paging};
 use systole_system::system::FileFault;
 
 /// Why nothing is signed.

@@ -17,7 +17,7 @@ use super::recorded_answers;
 use super::shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayShelf};
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
-use crate::edges::log::memory::MemoryLog;
+use systole_log::memory::MemoryLog;
 use systole_system::system;
 
 /// A replay that went through.

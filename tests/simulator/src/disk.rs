@@ -1,8 +1,8 @@
 //! The disk under the log in memory: synced data stays, other data may be lost in a power failure. The
 //! log itself is the real one. The input is batches; dice decide how their commits end.
 
-use systole::edges::log::memory::{CommitFailure, MemoryLog};
 use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter as _, Position, ReadBack};
+use systole_log::memory::{CommitFailure, MemoryLog};
 use systole_soak::dice::SeededDice;
 
 use crate::plant::Plant;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_log::memory::MemoryLog;
 
 /// One read.
 pub(crate) struct Glass {

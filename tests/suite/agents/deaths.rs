@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use rustix::process::Signal;
 use systole::audit::persons;
-use systole::edges::log::sqlite;
 use systole::runtime::runfile::random_hex;
+use systole_log::sqlite;
 use systole_soak::dice::SeededDice;
 
 use super::house::{AgentHouse, AgentPlan};

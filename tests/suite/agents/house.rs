@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::edges::log::sqlite;
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
+use systole_log::sqlite;
 use systole_mock_model::{MockModel, MockOptions, MockScript, SeenRequest};
 
 use super::nonce;

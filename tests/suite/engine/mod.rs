@@ -26,7 +26,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use systole::edges::leases::LeaseTable;
-use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
 use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;
@@ -46,6 +45,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload};
+use systole_log::memory::MemoryLog;
 
 use crate::pump::{answer_line, composition, name, payload, record_line, root};
 use crate::shaky_log::Shaky;

@@ -1,11 +1,11 @@
 //! Receipts for listeners' messages: none before the message is on disk, exactly one for each ticket, and for a
 //! repeated reply the same receipt, without a second effect.
 
-use systole::edges::log::memory::CommitFailure;
 use systole_core::rules::admit;
 use systole_core::types::composition::GatherRule;
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::ArrivedDocument;
+use systole_log::memory::CommitFailure;
 
 use super::viewing::{clear, patient, talking};
 use super::*;

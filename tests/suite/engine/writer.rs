@@ -1,9 +1,9 @@
 //! Effects and the writer: nothing goes out before its records are on disk, however the commit
 //! ends.
 
-use systole::edges::log::memory::CommitFailure;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Refused, UnmatchedDocument};
+use systole_log::memory::CommitFailure;
 
 use super::*;
 use crate::pump::final_;

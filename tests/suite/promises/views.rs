@@ -199,7 +199,7 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
     let folder = house.close().await;
     // A check of the whole log accepts a document that no record names.
-    let summary = systole::edges::log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
+    let summary = systole_log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
     assert!(summary.documents >= 2, "{summary:?}");
 }
 

@@ -1,13 +1,13 @@
 //! Clearing the view of a call, and reading it again.
 
 use sha2::{Digest as _, Sha256};
-use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::{CallState, Thread};
 use systole_core::pump::view::{
     BegunViews, ReadRequest, ReadRequests, ReadResults, View, ViewOwner, ViewPage, look,
 };
 use systole_core::types::ports::{CallMark, LogBatch, LogWriter};
+use systole_log::memory::MemoryLog;
 
 use super::*;
 use crate::log_records::salt_of;

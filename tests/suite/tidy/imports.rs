@@ -37,11 +37,11 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     ("askama", &["src/console/pages/"]),
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["crates/judge/src/"]),
-    ("rusqlite", &["src/edges/log/"]),
+    ("rusqlite", &["crates/log/src/"]),
     ("dashmap", &["src/edges/"]),
     (
         "async_nats",
-        &["crates/bus/src/", "src/edges/log/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
+        &["crates/bus/src/", "crates/log/src/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
     ("clap", &["src/cli/", "src/main.rs"]),
@@ -269,7 +269,7 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("crates/core/src/rules/a.rs", "use crate::{types::x, pump::{y, z}};");
     breach("crates/core/src/rules/a.rs", "fn f() { crate::edges::log() }");
     breach("crates/core/src/types/a.rs", "use super::super::rules::x;");
-    breach("src/edges/log/mod.rs", "use super::super::rules::x;");
+    breach("crates/log/src/lib.rs", "use super::super::rules::x;");
     breach("src/audit/a.rs", "use crate::edges::schemas::Judge;");
     breach("src/edges/a.rs", "use systole_core::pump::state::Thread;");
     breach("src/console/a.rs", "use systole_core::{types::x, pump::y};");

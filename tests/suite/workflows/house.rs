@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use systole::edges::log::sqlite;
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_log::sqlite;
 use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use crate::log_records::read_all;

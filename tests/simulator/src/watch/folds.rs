@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::fold::apply;
 use systole_core::pump::state::{PumpState, Thread, ThreadState};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogBatch, LogReader as _, Position};
+use systole_log::memory::MemoryLog;
 
 /// Each thread's state when its records went to disk.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Node, Sealed, Stands};
 use super::follow::{Follower, Unfollowed, Unwhole, whole};
-use crate::edges::log::sqlite::LastBundle;
+use crate::sqlite::LastBundle;
 use systole_bus::{AppendResult, LogStream};
 use systole_core::types::ports::{Commit, LogBatch};
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::places;
 use super::recent::Recent;
-use crate::edges::log::Rule;
+use crate::Rule;
 use systole_core::types::fast_maps::{FastMap, FastSet};
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::Position;

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::bundle::{Sealed, Stands};
 use super::bundle_writer::{BundleWriter, Written};
 use super::lead::LogOwnership;
-use crate::edges::log::sqlite::Erasure;
+use crate::sqlite::Erasure;
 use systole_bus::LEFT_BEHIND;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::MessageId;

@@ -17,7 +17,7 @@ mod lead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::edges::log::sqlite::{self, LogSecret, SqliteReader};
+use crate::sqlite::{self, LogSecret, SqliteReader};
 use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ports::LogFault;
 

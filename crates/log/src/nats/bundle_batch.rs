@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::bundle::{Bundle, Head};
-use crate::edges::log::sqlite::LastBundle;
+use crate::sqlite::LastBundle;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{LogBatch, Position};

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands, with_values};
 use super::bundle_batch::{self, BundleBatch, Read};
-use crate::edges::log::sqlite::{self, LastBundle, LogCopy, SqliteReader};
+use crate::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use systole_bus::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::Digest;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::NatsLogFault;
 use super::bundle::Message;
 use super::follow::{Follower, RowMaker, StageReporter, apart, held_at, is_of};
-use crate::edges::log::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
+use crate::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
 use systole_bus::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};
 
