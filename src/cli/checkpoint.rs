@@ -18,11 +18,11 @@ use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::GatheredLog;
-use crate::edges::witnesses::WitnessPlace;
 use crate::runtime::prompt_view;
 use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
 use systole_log::{notes, sqlite};
 use systole_system::signing_key;
+use systole_witness::WitnessPlace;
 
 /// Signs a checkpoint of the log.
 ///

@@ -16,7 +16,6 @@ use super::screen::Screen;
 use super::trusted;
 use crate::config::{OrganismFile, ProofSettings};
 use crate::edges::delivery::{InlineListener, NoCarrier};
-use crate::edges::witnesses::WitnessClient;
 use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::runtime::proving::{ProofPlan, SigningFault};
 use crate::runtime::pump_loop::{LoopEnd, StopWait};
@@ -28,6 +27,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
 use systole_http::Proxies;
 use systole_system::failpoint::{self, Failpoint};
+use systole_witness::WitnessClient;
 
 /// How long to wait for replies when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);

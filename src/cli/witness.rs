@@ -14,8 +14,8 @@ use super::signals::Signals;
 use super::{here, hindered};
 use crate::console::http::{self, HttpDoorFault};
 use crate::console::witness_door::WitnessDoor;
-use crate::edges::witness_book::WitnessBook;
 use systole_system::{signing_key, system};
+use systole_witness::witness_book::WitnessBook;
 
 /// What a witness does.
 #[derive(Subcommand, Debug)]

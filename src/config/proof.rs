@@ -14,10 +14,10 @@ use super::diagnostics::Diagnostics;
 use super::log_kept::{Durability, Kept};
 use super::tree::{Node, Span};
 use super::value::{self, At, fields};
-use crate::edges::witnesses::WitnessPlace;
 use systole_core::types::codes::Code;
 use systole_system::signing_key;
 use systole_system::system;
+use systole_witness::WitnessPlace;
 
 /// How often a checkpoint is signed, if the file does not say.
 const EVERY_MS: u64 = 3_600_000;

@@ -17,11 +17,11 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::strangers::{Doorway, Visitor};
-use crate::edges::witness_book::WitnessBook;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
 use systole_system::tasks::{self, RunningTask, TaskKind};
+use systole_witness::witness_book::WitnessBook;
 
 /// What is said of any other route.
 const ROUTES: &str = "the routes are POST /add-checkpoint and GET /SHA256(origin)/checkpoint, in hex\n";

@@ -4,5 +4,3 @@
 pub mod archive;
 pub mod delivery;
 pub mod leases;
-pub mod witness_book;
-pub mod witnesses;

@@ -11,7 +11,7 @@ use super::super::here;
 use super::super::screen::Screen;
 use crate::audit::columns::plain;
 use crate::audit::verdict::{CheckpointKeeper, CheckpointSource};
-use crate::edges::witnesses::WitnessFault;
+use systole_witness::WitnessFault;
 
 /// How long a witness has for one answer.
 const WITHIN: Duration = Duration::from_secs(20);

@@ -18,13 +18,13 @@ use tokio::sync::{mpsc, oneshot};
 pub use sending::{CheckpointSender, PlaceReport, SendResult};
 pub use signing::{LogSigner, SigningFault, last_of};
 
-use crate::edges::witnesses::{WitnessClient, WitnessPlace};
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::types::ports::LogReader;
 use systole_log::nats::LogOwnership;
 use systole_log::notes;
 use systole_system::tasks::{self, RunningTask, TaskKind};
+use systole_witness::{WitnessClient, WitnessPlace};
 
 /// How long the places of a checkpoint may take together.
 pub const SENDING: Duration = Duration::from_secs(20);

@@ -12,9 +12,9 @@ use systole_proof::tree::{Frontier, ProofBuilder, TreeFault, TreeHash};
 use systole_proof::witness::{AddCheckpoint, take_cosignatures};
 use tokio::time::Instant;
 
-use crate::edges::witnesses::{TileFolder, WitnessClient, WitnessFault, WitnessPlace, WitnessReply};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_log::paging;
+use systole_witness::{TileFolder, WitnessClient, WitnessFault, WitnessPlace, WitnessReply};
 
 /// The places of a log's checkpoints.
 pub struct CheckpointSender {

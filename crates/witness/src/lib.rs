@@ -3,6 +3,7 @@
 
 mod asking;
 mod tiles;
+pub mod witness_book;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
