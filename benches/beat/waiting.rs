@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::delivery::{InlineListener, answering};
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
+use systole_carriers::{InlineListener, answering};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;

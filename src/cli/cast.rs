@@ -17,8 +17,8 @@ use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
 use crate::config::OrganismFile;
-use crate::edges::delivery::{InlineListener, ReplyFuture};
 use crate::runtime::replaying::AgentModels;
+use systole_carriers::{InlineListener, ReplyFuture};
 use systole_core::types::ids::Name;
 
 /// Why an agent cannot be created.

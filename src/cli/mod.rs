@@ -96,8 +96,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use exit::CommandExit;
 use screen::Screen;
 
-use crate::edges::delivery::{ADAPTER_WORD, WARDEN_WORD, guard_program};
 use systole_bus::managed::warden;
+use systole_carriers::{ADAPTER_WORD, WARDEN_WORD, guard_program};
 use systole_judge::{trial, tried, xpath_filter, xpath_process};
 use systole_system::descriptors;
 use systole_system::system::told;

@@ -2,5 +2,3 @@
 //! bytes and do I/O. Of the other modules they import only `types` of the core.
 
 pub mod archive;
-pub mod delivery;
-pub mod leases;

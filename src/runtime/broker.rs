@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use super::permissions::{self, Party};
 use super::plan::StartFault;
-use crate::edges::delivery::InheritedVariables;
 use systole_bus::managed::{BrokerFolder, BrokerStartFault, KnownParty, ManagedBroker, ServerProgram};
 use systole_bus::{Broker, Credentials, PATIENCE};
+use systole_carriers::InheritedVariables;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::types::composition::Composition;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::proving::{ProofPlan, SigningFault};
 use crate::config::LogKept;
-use crate::edges::delivery::{InheritedVariables, InlineListener};
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerFault, Credentials};
+use systole_carriers::{InheritedVariables, InlineListener};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
@@ -63,7 +63,7 @@ pub enum StartFault {
     Log(#[from] LogFault),
     /// A listener has no program and no Rust value.
     #[error(transparent)]
-    Listener(#[from] crate::edges::delivery::NoCarrier),
+    Listener(#[from] systole_carriers::NoCarrier),
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] BrokerFault),

@@ -22,15 +22,15 @@ use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, V
 use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
-use crate::edges::delivery::{
-    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
-};
-use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
     self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
 };
 use systole_bus::Broker;
+use systole_carriers::leases::{HmacTokens, LeaseTable};
+use systole_carriers::{
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
+};
 use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};

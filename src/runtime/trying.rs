@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
-use crate::edges::delivery::{
+use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
 use systole_core::pump::{primitives, replying};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::edges::delivery::{self, NoReceipt, Receipts};
+use systole_carriers::{self as delivery, NoReceipt, Receipts};
 use systole_core::rules::core_payload;
 use systole_core::types::flow::{Receipt, TakenReply, Ticket};
 use systole_core::types::ports::{Position, WaitingSenders};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole::edges::delivery::conversing;
+use systole_carriers::conversing;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::Carrier as _;
 use systole_kit::ask::PumpQuestion;
@@ -39,7 +39,7 @@ fn said(words: &str) -> ReplyContent {
     ReplyContent::Failure { code: "told".into(), retry: false, words: words.to_owned() }
 }
 
-fn inline(listener: Arc<dyn systole::edges::delivery::InlineListener>) -> Cast {
+fn inline(listener: Arc<dyn systole_carriers::InlineListener>) -> Cast {
     Cast { inline: Some(listener), in_flight: 2, ..cast(Reach::Inline) }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use systole::edges::delivery::CarrierWaits;
+use systole_carriers::CarrierWaits;
 use systole_core::types::composition::Reach;
 use systole_core::types::ports::{CallBack, CarrierReport};
 use tokio::time::Instant;

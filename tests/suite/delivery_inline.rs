@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use systole::edges::delivery::{CarrierWaits, InlineListener, ReplyFuture, answering};
+use systole_carriers::{CarrierWaits, InlineListener, ReplyFuture, answering};
 use systole_core::types::composition::Reach;
 use systole_core::types::ports::{CallBack, Carrier as _, CarrierReport, Delivery};
 use systole_kit::envelope::Delivered;

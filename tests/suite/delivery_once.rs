@@ -1,6 +1,6 @@
 //! Programs that start once for each message.
 
-use systole::edges::delivery::CarrierWaits;
+use systole_carriers::CarrierWaits;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::CallBack;
 use systole_kit::DocumentLimits;

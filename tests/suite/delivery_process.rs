@@ -1,6 +1,6 @@
 //! Programs that stay running: real shell and Python processes, their input and their output.
 
-use systole::edges::delivery::CarrierWaits;
+use systole_carriers::CarrierWaits;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::CallBack;
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::Value;
-use systole::edges::delivery::CarrierWaits;
+use systole_carriers::CarrierWaits;
 use systole_core::rules::core_payload;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, ThreadId};

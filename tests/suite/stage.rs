@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
-use systole::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, InlineListener, NoEar, NoReceipts};
 use systole_bus::Broker;
+use systole_carriers::{CarrierEquipment, CarrierWaits, Carriers, InlineListener, NoEar, NoReceipts};
 use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, Listener, ListenerProgram, OnUnknown, Reach,
     ViewScope,

@@ -11,7 +11,7 @@ use systole_kit::reply::ReplyContent;
 use systole_workspace::{CommandOrder, CommandStart, PreparedCommand, Workspace, WorkspaceSpec};
 
 use super::{Rules, fail, several_at_once};
-use crate::edges::delivery::{COMMANDS_WORD, CommandSandbox};
+use systole_carriers::{COMMANDS_WORD, CommandSandbox};
 
 /// Starts the commands of a workspace.
 struct Starter(CommandSandbox);

@@ -22,7 +22,7 @@ use crate::cli::hindered;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
 use crate::config::{self, McpServer};
-use crate::edges::delivery::{InheritedVariables, output_of};
+use systole_carriers::{InheritedVariables, output_of};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_system::system::told;

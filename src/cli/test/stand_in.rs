@@ -10,7 +10,7 @@ use systole_kit::{DocumentLimits, Payload};
 
 use crate::config::FilePlace;
 use crate::config::rehearsal::StandIn;
-use crate::edges::delivery::{InlineListener, ReplyFuture};
+use systole_carriers::{InlineListener, ReplyFuture};
 
 /// The code of a failure by a stand-in.
 const CODE: &str = "stand-in";

@@ -15,11 +15,11 @@ use std::time::Duration;
 use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::edges::delivery::{
+use relay::Relays;
+use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoEar,
     NoReceipts,
 };
-use relay::Relays;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::StepObserver;

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{GRACE, HostEvent, HostReporter};
-use crate::edges::delivery::{Carriers, DocumentKind, InlineListener, document_kind};
+use systole_carriers::{Carriers, DocumentKind, InlineListener, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::delivery::DeliveredTurn;

@@ -38,7 +38,7 @@ use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
-use crate::edges::leases::LeaseTable;
+use systole_carriers::leases::LeaseTable;
 use systole_log::memory::MemoryLog;
 
 /// How many inputs a replay takes for each recorded record, and how many in any case. More mean that it does not end.

@@ -17,9 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use super::shelf::CannotReplay;
-use crate::edges::delivery::{
-    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, NoReceipts,
-};
+use systole_carriers::{CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, NoReceipts};
 use systole_system::system;
 
 /// Reports that may wait.

@@ -1,5 +1,5 @@
 //! The carrier of one listener on other machines, in one life of the pump: what is out, and where it is in the stream.
-//! It follows `src/edges/delivery/nats`. It dies with its pump. Pure: the world moves it.
+//! It follows `crates/carriers/src/nats`. It dies with its pump. Pure: the world moves it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

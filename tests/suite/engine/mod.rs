@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use systole::edges::leases::LeaseTable;
+use systole_carriers::leases::LeaseTable;
 use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
 use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 use sha2::{Digest as _, Sha256};
-use systole::edges::delivery::conversing;
+use systole_carriers::conversing;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
@@ -287,7 +287,7 @@ async fn a_program_reads_back_what_its_models_said() {
 type Seen = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 
 /// A listener that thinks with a model: its first turn gives nothing, its second answers.
-fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::InlineListener> {
+fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
     let seen = seen.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
         let seen = seen.clone();
@@ -392,7 +392,7 @@ async fn a_program_reads_what_it_was_told_without_its_own_items() {
 }
 
 /// A listener that asks in each of its turns for the new records, and counts them.
-fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::delivery::InlineListener> {
+fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole_carriers::InlineListener> {
     let heard = heard.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
         let heard = heard.clone();

@@ -41,7 +41,7 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     ("dashmap", &["src/edges/"]),
     (
         "async_nats",
-        &["crates/bus/src/", "crates/log/src/nats", "src/edges/delivery/nats", "listeners/kit/src/nats/"],
+        &["crates/bus/src/", "crates/log/src/nats", "crates/carriers/src/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
     ("clap", &["src/cli/", "src/main.rs"]),
@@ -56,7 +56,7 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
     ("systole_workflow", &["src/config/", "src/runtime/", "src/cli/"]),
     // The core and the loader know a sandbox as data. See docs/decisions/0047.
-    ("systole_sandbox", &["src/edges/delivery/process/", "src/cli/mod.rs", "src/cli/doctor/sandbox.rs"]),
+    ("systole_sandbox", &["crates/carriers/src/process/", "src/cli/mod.rs", "src/cli/doctor/sandbox.rs"]),
     ("landlock", &[]),
     ("seccompiler", &[]),
     ("nix", &[]),
@@ -276,7 +276,7 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("crates/core/src/types/a.rs", "fn f() { jiff::Timestamp::now() }");
     breach("crates/core/src/pump/decide.rs", "use tokio::sync::mpsc;");
     breach("src/runtime/a.rs", "fn f(p: libxml::parser::Parser) {}");
-    breach("src/edges/delivery/mailbox.rs", "use async_nats::Client;");
+    breach("crates/carriers/src/mailbox.rs", "use async_nats::Client;");
     breach("src/runtime/a.rs", "fn f(client: async_nats::Client) {}");
     breach("listeners/kit/src/stdio.rs", "use async_nats::Client;");
     breach("crates/wire/src/gate.rs", "use std::fs::read;");

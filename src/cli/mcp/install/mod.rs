@@ -16,7 +16,7 @@ use systole_mcp::schema::{PinFile, PinnedPackage};
 
 use crate::cli::screen::Screen;
 use crate::config::{self, McpServer, RECORD, install_folder};
-use crate::edges::delivery::InheritedVariables;
+use systole_carriers::InheritedVariables;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_system::system::told;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fault::NotInstalled;
 use crate::config::McpServer;
-use crate::edges::delivery::{InheritedVariables, output_of, sandbox_level};
+use systole_carriers::{InheritedVariables, output_of, sandbox_level};
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 use systole_core::types::ids::Name;
 use systole_system::system::told;

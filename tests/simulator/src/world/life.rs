@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole::edges::leases::LeaseTable;
+use systole_carriers::leases::LeaseTable;
 use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, kept_listeners};
 use systole_core::pump::state::{CompositionBook, PendingItem};
 use systole_core::pump::view::BegunViews;

@@ -9,7 +9,7 @@ use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, told};
 
-use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
+use crate::receipts::{NoReceipt, ReceiptFuture};
 use systole_bus::{Broker, PATIENCE};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::TakenReply;

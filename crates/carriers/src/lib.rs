@@ -7,6 +7,7 @@
 mod document_kind;
 mod ear;
 mod inline;
+pub mod leases;
 mod mailbox;
 mod nats;
 mod pace;

@@ -16,7 +16,7 @@ use super::frames::Frames;
 use super::last_words::LastWords;
 use super::pipe::Pipe;
 use super::root::{Root, root_of};
-use crate::edges::delivery::post::Post;
+use crate::post::Post;
 use systole_core::types::ports::ArrivedDocument;
 
 /// Whether a life of the program has answered anything.

@@ -14,7 +14,7 @@ use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Badge, Ladder, Started, Unstarted};
 use super::variables::InheritedVariables;
-use crate::edges::delivery::{CarrierWaits, NoEar};
+use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 

@@ -177,8 +177,8 @@ pub(super) fn called_back(why: CallBack) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edges::delivery::receipts::NoReceipt;
-    use crate::edges::delivery::{NoEar, ReceiptFuture};
+    use crate::receipts::NoReceipt;
+    use crate::{NoEar, ReceiptFuture};
     use systole_core::types::flow::{TakenReply, Ticket};
     use systole_core::types::ports::NoObserver;
 

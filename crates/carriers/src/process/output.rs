@@ -13,7 +13,7 @@ use super::pipe::Pipe;
 use super::program::{self, Badge, Ladder, Started};
 use super::try_start::started;
 use super::variables::InheritedVariables;
-use crate::edges::delivery::{CarrierWaits, NoEar};
+use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 

@@ -8,7 +8,7 @@
 use systole_kit::Fault;
 use systole_kit::framing::{LineSplitter, line_form, with_length};
 
-use crate::edges::delivery::post::damaged;
+use crate::post::damaged;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Delivery;
 

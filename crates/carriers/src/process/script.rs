@@ -66,7 +66,7 @@ mod tests {
             &["sh", "config/hello/missing"],
             &["./missing.py"],
             &["cat", "missing.py"],
-            &["sh", ".ci/../tools/../Cargo.toml"],
+            &["sh", "src/../src/../Cargo.toml"],
         ] {
             assert_eq!(told(run), None, "{run:?}");
         }

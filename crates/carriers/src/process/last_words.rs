@@ -12,7 +12,7 @@ use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
 use super::pipe::Pipe;
-use crate::edges::delivery::ear::ProgramEar;
+use crate::ear::ProgramEar;
 use systole_core::types::limits::LAST_WORDS_BYTES;
 use systole_core::types::time::spoken;
 
@@ -106,7 +106,7 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edges::delivery::NoEar;
+    use crate::NoEar;
 
     #[test]
     fn only_the_end_is_kept_and_no_half_character() {

@@ -20,7 +20,7 @@ use super::guarded::{self, Guard, GuardedStart, SpareWardens};
 use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use super::variables::InheritedVariables;
-use crate::edges::delivery::pace::CarrierWaits;
+use crate::pace::CarrierWaits;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_system::{descriptors, system};
@@ -33,7 +33,7 @@ pub const COMMANDS_WORD: &str = "--commands-in";
 
 /// What a program is started with beyond its own description.
 #[derive(Clone, Debug)]
-pub(in crate::edges::delivery) struct Badge {
+pub(crate) struct Badge {
     pub(super) organism: Name,
     pub(super) listener: Name,
 }

@@ -13,7 +13,7 @@ use systole_kit::reply::ListenerDocument;
 use systole_kit::told::PumpAnswer;
 use tokio::sync::oneshot;
 
-use crate::edges::delivery::post::Post;
+use crate::post::Post;
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 
 /// Who waits for which answer, over all deliveries of a listener.

@@ -9,7 +9,7 @@ use systole_kit::{DocumentLimits, namespaces};
 
 /// The kind of a frame, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::edges::delivery) enum Root {
+pub(crate) enum Root {
     /// A `<reply>` to this delivery.
     Reply {
         /// The delivery it names.
@@ -22,7 +22,7 @@ pub(in crate::edges::delivery) enum Root {
 }
 
 /// The kind of a frame. Looks at nothing after its start tag.
-pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
+pub(crate) fn root_of(frame: &[u8]) -> Root {
     let Some((head, name)) = start_tag(frame) else { return Root::Stray };
     if name.starts_with(['!', '?']) {
         return behind_a_prologue(frame);
