@@ -7,9 +7,9 @@ use systole_core::types::ids::Digest;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::columns::wrapped;
 use super::exposed::{MarkedCharacters, escape_unusual};
 use super::full;
+use systole_show::columns::wrapped;
 
 /// Digits of a hash that are enough to name it.
 const DIGITS: usize = 12;

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
-use super::columns::{counted, cut, plain, wrapped};
 use super::search::SearchHit;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
 use systole_log::search::{LogQuery, SearchField, SearchTerm};
+use systole_show::columns::{counted, cut, plain, wrapped};
 use tree::TreeCost;
 
 /// The requests of one listener to one model.

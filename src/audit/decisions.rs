@@ -13,9 +13,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use super::causes::{self, PlacedRecord};
-use super::columns::cut_always;
 use super::glance::glance;
-use super::layout;
 use super::tree::CallEndKind;
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -24,6 +22,8 @@ use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
+use systole_show::columns::cut_always;
+use systole_show::layout;
 
 /// Records per read.
 const PAGE: usize = 256;

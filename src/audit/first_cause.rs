@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use super::causes;
-use super::columns::cut;
 use super::glance::{SystemError, told};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_show::columns::cut;
 
 /// The codes with which a run of a workflow fails.
 const OF_STEPS: &str = "workflow.";

@@ -9,7 +9,7 @@ use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{self, MarkedCharacters, escape_unusual};
 use super::glance::attribute;
-use super::layout;
+use systole_show::layout;
 
 /// The start of a line, and of a line that continues the one above.
 const BAR: &str = "│ ";
@@ -224,7 +224,7 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), line);
     loop {
         // A beginning is found without reading the rest of a line that may have a megabyte.
-        let full = super::columns::beginning(rest, columns);
+        let full = systole_show::columns::beginning(rest, columns);
         if full.len() == rest.len() {
             break;
         }
@@ -241,8 +241,8 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::width;
-    use crate::audit::layout::COLUMNS;
+    use systole_show::columns::width;
+    use systole_show::layout::COLUMNS;
 
     #[test]
     fn attributes_and_fields_are_shown_whole_however_long_the_first_is() {

@@ -8,9 +8,9 @@ use systole_core::types::body_parts::{ERASED_TEXT, LEFT_OUT_TEXT};
 use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::columns::{cut, plain, width};
 use super::goal;
-use super::layout;
+use systole_show::columns::{cut, plain, width};
+use systole_show::layout;
 
 /// Most columns of text for one payload: a few lines of a terminal.
 const WORDS: usize = 400;

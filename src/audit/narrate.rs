@@ -6,9 +6,7 @@
 use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{PayloadGlance, attribute, glance, stand_in, told};
-use super::layout::{self, TextTone, paint};
 use systole_core::pump::primitives;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
@@ -18,6 +16,8 @@ use systole_core::types::ports::Position;
 use systole_core::types::record::{
     Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
+use systole_show::columns::{self, at_most, cut, plain, wrapped};
+use systole_show::layout::{self, TextTone, paint};
 
 /// Columns of a thread's id when records of several threads are shown.
 const ID_COLUMNS: usize = 20;

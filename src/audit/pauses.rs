@@ -9,8 +9,6 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use super::causes;
-use super::columns::plain;
-use super::layout::moment;
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake;
 use systole_core::rules::approval_payload;
@@ -18,6 +16,8 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{RecordCode, RecordKind, SteerEffect};
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::plain;
+use systole_show::layout::moment;
 
 /// A pause that holds a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,10 +9,8 @@ mod listed;
 use serde_json::{Value, json};
 
 use super::change_payload;
-use super::columns::{self, plain, wrapped};
 use super::full::{self, ShownPayload};
 use super::glance::glance;
-use super::layout;
 use super::runs::WorkflowRuns;
 use super::whole::LogState;
 use systole_core::pump::state::{Call, PersonRequest, Thread};
@@ -24,6 +22,8 @@ use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{self, plain, wrapped};
+use systole_show::layout;
 
 /// Records per read.
 const PAGE: usize = 256;

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::causes;
-use super::columns::plain;
 use super::glance::{attribute, glance, told};
-use super::layout;
 use super::trail::said_in;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
+use systole_show::layout;
 
 /// The newest records that are read.
 pub const WINDOW: u64 = 50_000;

@@ -5,10 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{self, cut_counted};
 use super::first_cause::FirstCause;
 use super::glance::{glance, told};
-use super::layout::{self, TextTone, paint};
 use super::pauses::ThreadPause;
 use super::posts::DueCalls;
 use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
@@ -20,6 +18,8 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{self, cut_counted};
+use systole_show::layout::{self, TextTone, paint};
 
 /// Threads to check for the newest roots: children are between them.
 const LOOKED_AT: usize = 10_000;

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 
-use super::columns::plain;
 use super::glance::attribute;
 use super::whole::LogState;
 use systole_core::types::composition::ListenerSection;
@@ -20,6 +19,7 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// Records per read.
 const PAGE: usize = 512;

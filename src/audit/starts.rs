@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 
 use super::causes;
-use super::columns::plain;
 use super::xml_diff::{DiffLine, difference};
 use systole_core::rules::core_payload;
 use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// The newest records of `sys` that are read.
 const WINDOW: u64 = 50_000;

@@ -12,11 +12,11 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::causes::PlacedRecord;
-use super::columns::{cut, wrapped};
 use super::glance;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
+use systole_show::columns::{cut, wrapped};
 
 /// Records per read.
 const PAGE: usize = 512;

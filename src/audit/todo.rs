@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::columns::{cut, plain, wrapped};
 use super::whole::folded_until;
 use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::primitive::TodoList;
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
+use systole_show::columns::{cut, plain, wrapped};
 
 /// The lists of one call, in the order in which their conditions first came.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,7 +12,6 @@ pub use standing::{standing, standing_json, with_picture};
 
 use std::collections::BTreeMap;
 
-use super::columns::plain;
 use super::glance::{PayloadGlance, glance, told};
 use systole_core::pump::primitives::{self, ShownItem};
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
@@ -24,6 +23,7 @@ use systole_core::types::record::{
     ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero,
 };
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// Records per read.
 const PAGE: usize = 512;

@@ -17,7 +17,6 @@ pub use wording::{Asker, brief, drawn, ends, report};
 
 use systole_kit::money::Money;
 
-use super::columns::plain;
 use super::first_cause::{self, FirstCause};
 use super::glance::glance;
 use super::pauses::ThreadPause;
@@ -33,6 +32,7 @@ use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -284,8 +284,9 @@ impl Asking<'_> {
         let Some(approval) = &call.approval else { return Ok((CallWait::Stopped, call.ready_at)) };
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
         let seen = request.first().map(|(_, record)| glance(&record.body));
-        let (fields, element) =
-            seen.map_or_else(Default::default, |seen| (seen.line(super::layout::two_lines()), seen.element));
+        let (fields, element) = seen.map_or_else(Default::default, |seen| {
+            (seen.line(systole_show::layout::two_lines()), seen.element)
+        });
         let (id, hash, until) = (approval.id, approval.hash, approval.expires);
         let unknown = match approval.of_attempt {
             true => self.reader.of_thread(&thread.id, approval.seq, 1)?,

@@ -13,10 +13,10 @@ use super::looking;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::{here, hindered};
-use crate::audit::columns::counted;
 use systole_core::types::ports::{Clock as _, LogFault};
 use systole_log::notes;
 use systole_log::sqlite::{self, VerifySummary};
+use systole_show::columns::counted;
 use systole_system::clock::WallClock;
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.

@@ -7,8 +7,8 @@ use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
 use systole_workflow::bound::{Bound, BoundCount};
 
-use crate::audit::columns::{self, wrapped};
 use crate::config::{OrganismFile, bounds};
+use systole_show::columns::{self, wrapped};
 
 /// The lines about the workflows of a file.
 pub(super) fn lines(file: &OrganismFile) -> Vec<String> {

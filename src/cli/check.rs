@@ -10,11 +10,11 @@ use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
-use crate::audit::columns::{self, plain, wrapped};
 use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::stretch;
 use systole_kit::namespaces;
+use systole_show::columns::{self, plain, wrapped};
 
 /// Checks the organism's file.
 ///

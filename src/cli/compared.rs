@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use crate::audit::layout::{TextTone, paint};
 use crate::audit::xml_diff::{DiffLine, difference};
 use crate::runtime::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_kit::writer::visible;
+use systole_show::layout::{TextTone, paint};
 
 /// The most differences that are listed on a screen.
 const LISTED: usize = 20;

@@ -10,13 +10,13 @@ use super::exit::CommandExit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
-use crate::audit::columns::counted;
 use crate::config::{self, OrganismFile};
 use crate::runtime::copying::{self, CopyRequest};
 use crate::runtime::plan::StartFault;
 use systole_bus::Credentials;
 use systole_core::types::ports::LogFault;
 use systole_log::nats::{CopyStage, CurrentCopy, OldCopy};
+use systole_show::columns::counted;
 
 /// Brings the copy of a log in NATS up to date.
 ///

@@ -16,9 +16,9 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::columns::{plain, wrapped};
-use crate::audit::layout::{TextTone, paint};
 use crate::config::OrganismFile;
+use systole_show::columns::{plain, wrapped};
+use systole_show::layout::{TextTone, paint};
 
 /// What is examined.
 #[derive(Args, Debug)]
@@ -155,8 +155,8 @@ fn worst(found: &[Finding]) -> CommandExit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::width;
-    use crate::audit::layout::COLUMNS;
+    use systole_show::columns::width;
+    use systole_show::layout::COLUMNS;
 
     #[test]
     fn a_finding_fits_and_carries_its_repair() {

@@ -14,7 +14,6 @@ use super::looking::{self, parted};
 use super::place::Place;
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::audit::columns::plain;
 use crate::audit::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
@@ -28,6 +27,7 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_show::columns::plain;
 use systole_system::clock::{WallClock, random_bytes};
 use systole_system::system;
 

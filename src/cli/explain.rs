@@ -10,8 +10,8 @@ use systole_kit::schema::{is_slip, nearest};
 use super::exit::CommandExit;
 use super::listener_codes::KnownCode;
 use super::screen::Screen;
-use crate::audit::columns::wrapped;
 use systole_core::types::codes::Code;
+use systole_show::columns::wrapped;
 use words::KnownWord;
 
 /// Says what a word means: a code, a key of the file, an element, a command, a word of the glossary.

@@ -17,7 +17,6 @@ use super::exit::CommandExit;
 use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
-use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::document_use::DocumentUse;
 use crate::audit::export::documents::NamedDocuments;
 use crate::audit::export::proof::ExportProof;
@@ -32,6 +31,7 @@ use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_log::notes;
+use systole_show::columns::{counted, plain, wrapped};
 use systole_system::signing_key;
 
 const README: &str = include_str!("export/README.txt");

@@ -10,15 +10,15 @@ use super::looking::{Looking, PastPosition, parted};
 use super::moments::typed_period;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::columns::{cut, plain, wrapped};
 use crate::audit::glance::glance;
-use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchFields, SearchHit, SearchMistake, phrase};
 use systole_core::types::ports::Position;
 use systole_judge::trial::TrialOutcome;
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_show::columns::{cut, plain, wrapped};
+use systole_show::layout::{self, TextTone, paint};
 
 /// The option that names an expression.
 const OPTION: &str = "--xpath";

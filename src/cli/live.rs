@@ -8,13 +8,13 @@ use systole_kit::payload::Payload;
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::screen::Screen;
-use crate::audit::columns::{cut, cut_counted, plain, width};
-use crate::audit::layout::{self, TextTone};
 use crate::console::api_types::ApiRecord;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::CallPath;
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_show::columns::{cut, cut_counted, plain, width};
+use systole_show::layout::{self, TextTone};
 
 /// Keeps what was shown last, so that it is not repeated.
 pub(super) struct Live {
@@ -260,7 +260,7 @@ fn summary(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::layout::COLUMNS;
+    use systole_show::layout::COLUMNS;
 
     fn record(kind: &str, code: &str, call: &str, body: &str) -> ApiRecord {
         ApiRecord {

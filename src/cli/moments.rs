@@ -2,8 +2,8 @@
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::audit::layout;
 use systole_core::types::time::Millis;
+use systole_show::layout;
 
 /// The moment that was typed: a duration ago, a time in the layout's zone, or a time with an offset.
 pub(super) fn typed_moment(

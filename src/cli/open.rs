@@ -17,8 +17,6 @@ use super::place::quoted;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::{exported, shown};
-use crate::audit::columns::plain;
-use crate::audit::layout::{TextTone, paint};
 use crate::console::http::{self, HttpDoor};
 use crate::runtime::at_rest;
 use crate::runtime::front::OrganismHandle;
@@ -27,6 +25,8 @@ use crate::runtime::resting_verdict::RestingVerdict;
 use crate::runtime::runfile::{Credential, RunFile, random_hex};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_log::sqlite;
+use systole_show::columns::plain;
+use systole_show::layout::{TextTone, paint};
 
 /// What can be shown.
 const A_FILE: &str = "the file of a log, as organism.db, or of an export, as case-7.zip";

@@ -15,8 +15,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::screen::{ERROR_MARK, Screen, is_journal};
-use crate::audit::layout;
 use systole_core::types::ports::Clock as _;
+use systole_show::layout;
 use systole_system::clock::WallClock;
 
 /// The variable that says how much is shown, and in which form.

@@ -12,11 +12,11 @@ use systole_proof::tree::verify_inclusion;
 use super::exit::CommandExit;
 use super::hindered;
 use super::screen::Screen;
-use crate::audit::columns::{plain, wrapped};
-use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointSigner, ProvedEntry};
 use systole_core::types::ids::Name;
 use systole_core::types::record::Header;
+use systole_show::columns::{plain, wrapped};
+use systole_show::layout::{TextTone, paint};
 use systole_system::system;
 
 /// How such a file begins.

@@ -4,9 +4,9 @@ use systole_kit::writer::visible;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::audit::layout::{self, TextTone};
 use crate::console::api_types::ApiRefusal;
 use systole_core::types::codes::Code;
+use systole_show::layout::{self, TextTone};
 
 /// Columns of the field names.
 const NAMES: usize = 11;
@@ -85,7 +85,7 @@ fn wrapped(name: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::layout::COLUMNS;
+    use systole_show::layout::COLUMNS;
 
     #[test]
     fn a_refusal_shows_place_reason_and_fix_within_eighty_columns() {

@@ -14,8 +14,6 @@ use super::moments::typed_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
-use crate::audit::columns::counted;
-use crate::audit::layout::{TextTone, paint};
 use crate::config::{self, OrganismFile};
 use crate::runtime::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
@@ -27,6 +25,8 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::visible;
+use systole_show::columns::counted;
+use systole_show::layout::{TextTone, paint};
 use systole_system::failpoint;
 
 /// The most deliveries without an answer that are listed.

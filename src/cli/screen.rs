@@ -13,8 +13,8 @@ use jiff::tz::TimeZone;
 
 use super::exit::CommandExit;
 use super::pager;
-use crate::audit::columns::width;
-use crate::audit::layout::{self, LineLayout, TextTone};
+use systole_show::columns::width;
+use systole_show::layout::{self, LineLayout, TextTone};
 
 /// The mark by which the journal of systemd knows an error.
 pub(super) const ERROR_MARK: &str = "<3>";

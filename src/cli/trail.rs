@@ -8,9 +8,9 @@ use super::forms::Forms;
 use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
 use crate::audit::causes::{self, PlacedRecord};
-use crate::audit::columns::wrapped;
 use crate::audit::texts::{self, PromptLink, SearchText};
 use crate::audit::trail::{self, LastShown};
+use systole_show::columns::wrapped;
 
 /// Of which record, or of which text.
 #[derive(Args, Debug)]

@@ -8,8 +8,6 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::columns::wrapped;
-use crate::audit::layout;
 use crate::audit::picture::{self, Pictured};
 use crate::audit::tree;
 use crate::audit::why::{ThreadWaits, WaitReason};
@@ -18,6 +16,8 @@ use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
+use systole_show::columns::wrapped;
+use systole_show::layout;
 
 /// Which thread is drawn.
 #[derive(Args, Debug)]

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::columns::{plain, wrapped};
 use crate::runtime::replaying::{PromptFindings, RecordedPrompt, ReplayShelf, SystemEvents, check_prompts};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_show::columns::{plain, wrapped};
 
 /// The most prompts that differ, or reasons, that are listed.
 const LISTED: usize = 20;

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::columns::width;
-use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::posts::DueCalls;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::why::{self, Asker, CallWait, ThreadWaits, as_json, report, wait_json};
 use crate::runtime::workflow_steps;
+use systole_show::columns::width;
+use systole_show::layout;
 
 /// Which thread is asked about.
 #[derive(Args, Debug)]

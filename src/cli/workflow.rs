@@ -12,8 +12,8 @@ use systole_workflow::spec::Workflow as Spec;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::columns::{plain, wrapped};
 use crate::config::OrganismFile;
+use systole_show::columns::{plain, wrapped};
 
 /// What is wanted of a workflow.
 #[derive(Subcommand, Debug)]

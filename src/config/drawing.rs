@@ -10,9 +10,9 @@ use std::fmt;
 use systole_kit::writer::visible;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace, Severity};
-use crate::audit::columns::{self, width};
-use crate::audit::layout;
 use systole_core::types::codes::Code;
+use systole_show::columns::{self, width};
+use systole_show::layout;
 
 /// Columns of the gutter before an excerpt.
 const GUTTER: usize = 12;
@@ -281,8 +281,8 @@ fn shown_char(line: &[char], at: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::layout::COLUMNS;
     use systole_core::types::codes::Code;
+    use systole_show::layout::COLUMNS;
 
     fn render(text: &str, column: usize, span: &str) -> String {
         let place =

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
 use crate::runtime::broker::{self, BrokerAddress};
 use crate::runtime::front::OrganismHandle;
@@ -19,6 +18,7 @@ use systole_core::types::record;
 use systole_core::types::refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_log::alarms::LogAlarm;
+use systole_show::layout;
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

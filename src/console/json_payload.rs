@@ -8,13 +8,13 @@ use systole_kit::schema::{ValueSlip, nearest};
 
 use super::mcp::tools;
 use super::request_refusals::unfit_request;
-use crate::audit::columns::plain;
 use systole_core::rules::admit::excerpt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// Whether a body is JSON, by its header.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {

@@ -13,9 +13,7 @@ use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, locked};
 use super::request_refusals::{LOOK, unfit_address};
 use super::watch_budget::WatchBudget;
-use crate::audit::columns::plain;
 use crate::audit::costs::{CostRow, CountedTrees};
-use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
 use crate::audit::tree::{self, ThreadTree};
 use crate::audit::troubles::{self, Troubles};
@@ -30,6 +28,8 @@ use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::SearchFile;
+use systole_show::columns::plain;
+use systole_show::layout;
 use systole_system::clock::WallClock;
 
 /// Readings at once.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use systole::audit::columns::width;
-use systole::audit::layout::COLUMNS;
 use systole::audit::posts::DueCalls;
 use systole::audit::whole::LogState;
 use systole::audit::why::{Asker, ThreadWaits, broken, report, waits};
@@ -14,6 +12,8 @@ use systole::runtime::running::Organism;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_show::columns::width;
+use systole_show::layout::COLUMNS;
 use systole_system::clock::WallClock;
 
 use super::organism::told;

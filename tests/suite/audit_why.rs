@@ -1,6 +1,5 @@
 //! C7: `why` names the leaf cause of a wait, since when it lasts, what ends it, and the command.
 
-use systole::audit::layout::{clock, moment};
 use systole::audit::posts::DueCalls;
 use systole::audit::whole::LogState;
 use systole::audit::why::{
@@ -10,6 +9,7 @@ use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_show::layout::{clock, moment};
 
 use super::audit_stage::{
     Actor, cast, flat, look, narrow, payload, standing, standing_in, stop, until, words,

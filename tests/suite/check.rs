@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use systole::audit::columns::width;
 use systole::config::{self, Severity, page};
 use systole_agent::spec::Provider;
+use systole_show::columns::width;
 
 use crate::program::{Ran, Running, systole};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use systole::audit::graph::{GraphNode, ListenerGraph};
-use systole::audit::layout;
+use systole_show::layout;
 
 use crate::golden::golden;
 use crate::organism::folder;

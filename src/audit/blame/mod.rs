@@ -12,11 +12,11 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 
-use super::columns::plain;
-use super::layout;
 use super::prompts::{self, JournaledCall};
 use changes::{ChangeSet, changes};
 use lines::{FileEdit, LineOrigin, origins, undone};
+use systole_show::columns::plain;
+use systole_show::layout;
 pub use whole_file::{BlamedFile, blame_file};
 
 /// Records per read.

@@ -11,8 +11,8 @@ use systole_kit::writer::visible;
 use super::changes::{ChangeSet, changes};
 use super::counted;
 use super::lines::{FileEdit, LineOrigin, origins};
-use crate::audit::columns::{plain, width};
-use crate::audit::layout;
+use systole_show::columns::{plain, width};
+use systole_show::layout;
 
 /// The lines of a file, each with its origin.
 pub struct BlamedFile {

@@ -3,10 +3,10 @@
 //! Rows come in; text without hidden characters goes out. A cell of the table never begins as a formula does.
 
 use super::{DecidedRequest, RanCall};
-use crate::audit::columns::{plain, wrapped};
-use crate::audit::layout::{self, TextTone, paint};
 use systole_core::types::person::RequestKind;
 use systole_core::types::time::Millis;
+use systole_show::columns::{plain, wrapped};
+use systole_show::layout::{self, TextTone, paint};
 
 /// The columns of the table.
 const COLUMNS: [&str; 18] = [

@@ -7,7 +7,7 @@ use systole_kit::writer::{XmlWriter, visible};
 
 use super::lanes::{self, Slab, Spot, Way};
 use super::{GraphNode, ListenerGraph, tags};
-use crate::audit::columns::{cut_always, width};
+use systole_show::columns::{cut_always, width};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 /// The width of a column in the fonts below, with some reserve.

@@ -5,8 +5,8 @@
 //! go out.
 
 use super::{GraphNode, ListenerGraph, tags};
-use crate::audit::columns::{plain, width, wrapped};
-use crate::audit::layout;
+use systole_show::columns::{plain, width, wrapped};
+use systole_show::layout;
 
 /// One arrow: the receiver, its elements, the answers, and further notes.
 struct Arrow {

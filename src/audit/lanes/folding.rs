@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::{RECORDS, SlotsOf, SpanKind, THREADS, TimeSpan};
-use crate::audit::columns::plain;
 use systole_core::pump::state::{Call, CallState, Thread};
 use systole_core::pump::wake;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// Records per read.
 const PAGE: usize = 512;

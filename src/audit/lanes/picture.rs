@@ -9,8 +9,8 @@ use systole_kit::writer::{XmlWriter, visible};
 
 use super::shortened::LongWaits;
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
-use crate::audit::columns::beginning;
 use systole_core::types::time::{Millis, measured};
+use systole_show::columns::beginning;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 /// The whole width, in hundredths of a percent, and the least of a bar.

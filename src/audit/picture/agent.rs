@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use super::rows::{StepKind, StepRow, StepState, urgent};
-use crate::audit::columns::{cut_always, plain};
 use crate::audit::costs::CostRow;
 use crate::audit::first_cause::FirstCause;
 use crate::audit::glance::SystemError;
@@ -14,6 +13,7 @@ use crate::audit::tree::{CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::audit::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
+use systole_show::columns::{cut_always, plain};
 
 /// Most columns of an answer.
 const ANSWER: usize = 200;

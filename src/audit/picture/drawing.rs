@@ -3,10 +3,10 @@
 //! Rows come in; lines that fit the layout go out. Text of payloads is already plain.
 
 use super::rows::{RunPicture, StepRow, StepState};
-use crate::audit::columns::{counted, cut, plain, width};
 use crate::audit::costs::CostRow;
-use crate::audit::layout::{TextTone, paint};
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{counted, cut, plain, width};
+use systole_show::layout::{TextTone, paint};
 
 /// Most columns of a step's name with its indent.
 const NAME: usize = 28;

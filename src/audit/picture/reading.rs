@@ -13,7 +13,6 @@ use systole_kit::gate::{Gate, GateStep};
 
 use super::agent::AgentReading;
 use super::rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRow, StepState, rank, urgent};
-use crate::audit::columns::{cut_always, plain};
 use crate::audit::costs::{self, CostRow, joined};
 use crate::audit::first_cause::FirstCause;
 use crate::audit::glance::{SystemError, glance};
@@ -25,6 +24,7 @@ use systole_core::rules::question;
 use systole_core::types::composition::ListenerSection;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_show::columns::{cut_always, plain};
 
 /// Most columns of an output.
 const OUTPUT: usize = 200;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::turn::{AskedModel, SenderTurn, ShownRecord};
 use super::{CauseKind, OutsideSender, TrailLink};
-use crate::audit::columns::{cut, plain, wrapped};
-use crate::audit::layout::heading;
 use crate::audit::narrate::{self, narrate};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::record::RecordKind;
+use systole_show::columns::{cut, plain, wrapped};
+use systole_show::layout::heading;
 
 /// Most columns of a name.
 const NAME: usize = 24;

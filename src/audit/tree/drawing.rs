@@ -5,13 +5,13 @@
 use serde_json::{Value, json};
 
 use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
-use crate::audit::columns::{self, cut, cut_counted, plain};
-use crate::audit::layout::{self, TextTone, moment, paint};
 use crate::audit::why::{WaitReason, brief, drawn};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{self, cut, cut_counted, plain};
+use systole_show::layout::{self, TextTone, moment, paint};
 
 /// Most columns of a name.
 const NAME_COLUMNS: usize = 24;

@@ -9,9 +9,9 @@ use systole_proof::checkpoint::{CheckpointFault, SignedCheckpoint};
 use systole_proof::policy::TrustPolicy;
 
 use super::CheckpointSigner;
-use crate::audit::columns::plain;
 use systole_core::types::ports::Position;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::plain;
 
 /// The newest checkpoint that counts, and what is wrong beside it.
 pub struct ProofStanding {

@@ -5,8 +5,6 @@
 //! program output made visible.
 
 use super::WaitReason;
-use crate::audit::columns::plain;
-use crate::audit::layout;
 use crate::audit::posts::Outage;
 use systole_core::rules::outage_words;
 use systole_core::rules::question;
@@ -14,6 +12,8 @@ use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
 use systole_core::types::limits;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::plain;
+use systole_show::layout;
 
 /// What a call waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,11 +5,11 @@
 
 use super::kinds::words;
 use super::{CallWait, ThreadWaits, WaitReason};
-use crate::audit::columns::{self, cut, cut_counted, width, wrapped};
-use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::runs::RunStep;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{self, cut, cut_counted, width, wrapped};
+use systole_show::layout::{self, TextTone, paint};
 
 /// Most columns of a thread's id.
 const ID_COLUMNS: usize = 24;

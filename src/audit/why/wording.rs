@@ -5,13 +5,13 @@
 
 use super::kinds::{attempt_of, words};
 use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
-use crate::audit::columns::{self, at_most, cut, plain, wrapped};
 use crate::audit::first_cause::FirstCause;
-use crate::audit::layout::{self, TextTone, paint};
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{self, at_most, cut, plain, wrapped};
+use systole_show::layout::{self, TextTone, paint};
 
 /// Most lines for the words of one failure.
 const FAILURE_LINES: usize = 3;

@@ -10,11 +10,11 @@ use super::super::forms::tool_words;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
-use crate::audit::columns::width;
-use crate::audit::layout::COLUMNS;
 use crate::audit::persons::{RequestSubject, WaitingRequest};
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
+use systole_show::columns::width;
+use systole_show::layout::COLUMNS;
 
 /// Most lines of a payload if no one can turn pages: more than most payloads have, and few enough to read in a log.
 const UNSEEN: usize = 40;

@@ -7,9 +7,9 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::writer::visible;
 
-use crate::audit::columns::{plain, wrapped_in};
-use crate::audit::layout::COLUMNS;
 use crate::cli::screen::Screen;
+use systole_show::columns::{plain, wrapped_in};
+use systole_show::layout::COLUMNS;
 
 const END: &str = "\u{1b}[0m";
 /// The narrowest width for wrapping.

@@ -5,8 +5,8 @@ use systole_kit::writer::visible_again;
 use systole_mcp::schema::{ListDifference, PinFile, ToolElement, ToolVocabulary};
 
 use super::install::InstalledServer;
-use crate::audit::columns::wrapped;
 use crate::cli::screen::Screen;
+use systole_show::columns::wrapped;
 
 /// A server that was asked for its tools.
 pub(super) struct PinToShow<'p> {

@@ -8,12 +8,12 @@ use systole_kit::schema::{ElementChange, ElementDiff, PartChange, SchemaModel};
 
 use super::past;
 use super::side::SchemaSide;
-use crate::audit::columns::wrapped;
-use crate::audit::layout::{TextTone, paint};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
+use systole_show::columns::wrapped;
+use systole_show::layout::{TextTone, paint};
 
 /// Says what a change of schemas does to payloads.
 ///

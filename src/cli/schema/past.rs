@@ -9,13 +9,13 @@ use systole_kit::DocumentLimits;
 use systole_kit::payload::Payload;
 
 use super::side::SchemaSide;
-use crate::audit::columns::{plain, wrapped};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, RecordKind};
 use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
+use systole_show::columns::{plain, wrapped};
 
 /// Records per read.
 const PAGE: usize = 256;

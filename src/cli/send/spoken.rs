@@ -4,12 +4,12 @@
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
-use crate::audit::columns::{cut, plain};
 use crate::audit::first_cause::FirstCause;
 use crate::audit::glance::{glance, told};
 use crate::console::api_types::ApiRecord;
 use crate::console::ending::CallResult;
 use systole_core::types::codes::Code;
+use systole_show::columns::{cut, plain};
 
 /// Most columns of a failure's words: a few lines of a terminal.
 const WORDS: usize = 400;

@@ -14,7 +14,6 @@ use super::super::exit::CommandExit;
 use super::super::hindered;
 use super::super::screen::Screen;
 use super::{answer_lines, verdict_line};
-use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::export::damage::ExportDamage;
 use crate::audit::export::examination::ExportExamination;
 use crate::audit::export::exported_log::ExportedLog;
@@ -23,13 +22,14 @@ use crate::audit::export::proof::ExportProof;
 use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportStatement};
 use crate::audit::export::verifying::ExportWalk;
-use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointFinding, CheckpointKeeper, CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::{CannotReplay, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
+use systole_show::columns::{counted, plain, wrapped};
+use systole_show::layout::{TextTone, paint};
 use systole_system::system;
 
 /// Most bytes of a line.

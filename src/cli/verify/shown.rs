@@ -8,13 +8,13 @@ use super::super::place::quoted;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
 use super::{Kept, damage};
-use crate::audit::columns::{counted, plain};
 use crate::audit::export::holes::HoleReason;
 use crate::audit::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
 use crate::runtime::prompt_view;
 use crate::runtime::resting_verdict::{ExportedProof, FileState, RestingVerdict};
 use systole_core::types::ports::{LogFault, Position};
 use systole_log::sqlite;
+use systole_show::columns::{counted, plain};
 
 /// What is said of a log without its tip.
 const NO_TIP: &str = " Whether its last records are there is not known: no file .tip is beside it.";

@@ -9,8 +9,8 @@ use systole_http::HttpAddress;
 use super::super::exit::CommandExit;
 use super::super::here;
 use super::super::screen::Screen;
-use crate::audit::columns::plain;
 use crate::audit::verdict::{CheckpointKeeper, CheckpointSource};
+use systole_show::columns::plain;
 use systole_witness::WitnessFault;
 
 /// How long a witness has for one answer.

@@ -17,9 +17,7 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::request_card::RequestCard;
 use super::shorten::encoded;
-use crate::audit::columns::plain;
 use crate::audit::decisions::{self, DecidedRequest, DecisionPeriod};
-use crate::audit::layout;
 use crate::audit::persons::WaitingRequest;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
@@ -32,6 +30,8 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
+use systole_show::layout;
 
 /// Requests that are looked at for those that were decided.
 const DECIDED: usize = 50;

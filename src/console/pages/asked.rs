@@ -18,7 +18,6 @@ use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::guard;
 use super::refusal_page::{self, RefusalPage};
-use crate::audit::columns::plain;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::{LogMoment, MomentAsked};
 use crate::console::percent::is_text;
@@ -29,6 +28,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// Longest address of a page. Filters are short.
 const ADDRESS: usize = 4096;

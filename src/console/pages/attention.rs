@@ -14,7 +14,6 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::{approvals, proof};
-use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{RequestSubject, WaitingRequest};
@@ -32,6 +31,7 @@ use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_log::sqlite::condition;
+use systole_show::columns::plain;
 
 /// Entries of each list.
 const LISTED: usize = 50;

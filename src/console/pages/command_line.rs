@@ -5,7 +5,7 @@
 
 use systole_kit::schema::SchemaModel;
 
-use crate::audit::columns::plain;
+use systole_show::columns::plain;
 
 /// Longest command that is shown.
 const LONGEST: usize = 4_000;

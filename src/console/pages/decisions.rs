@@ -8,12 +8,12 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::columns::plain;
 use crate::audit::decisions::DecidedRequest;
-use crate::audit::layout;
 use crate::console::reading::decided;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
+use systole_show::layout;
 
 /// Requests of one part.
 const PART: usize = 200;

@@ -10,7 +10,6 @@ use super::asked::{PageRequest, rendered};
 use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::narrate::as_json;
 use crate::audit::search::SearchHit;
@@ -19,6 +18,7 @@ use systole_core::types::ports::Position;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::plain;
 
 /// Hits of one part.
 const HITS: usize = 100;

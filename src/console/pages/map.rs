@@ -14,7 +14,6 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::causes::PlacedRecord;
-use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::graph::{GraphNode, ListenerGraph};
 use crate::audit::loads::{self, ListenerLoad};
@@ -32,6 +31,7 @@ use systole_core::types::ports::LogFault;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::plain;
 
 /// What the page is about, for clients that may not see it.
 const WHAT: &str = "the map names every listener and is";

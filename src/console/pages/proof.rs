@@ -12,7 +12,6 @@ use systole_proof::policy::TrustPolicy;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
-use crate::audit::columns::plain;
 use crate::audit::verdict::{
     AuditAnswer, CheckpointFinding, CheckpointKeeper, CheckpointSource, GatheredLog, LogExamination,
     LogVerdict, ProofStanding,
@@ -29,6 +28,7 @@ use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::notes;
+use systole_show::columns::plain;
 use systole_system::system::FileFault;
 
 /// The most records that a page verifies. The command verifies any number.

@@ -6,10 +6,10 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::frame::Frame;
-use crate::audit::columns::plain;
 use crate::console::request_refusals;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// A page that says what is wrong with a request.
 #[derive(Template)]

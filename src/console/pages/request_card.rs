@@ -5,13 +5,13 @@
 use systole_kit::writer::visible_again;
 
 use super::amendable;
-use crate::audit::columns::{cut_counted, plain};
 use crate::audit::full::{self, ShownPayload};
 use crate::audit::glance::glance;
-use crate::audit::layout;
 use crate::audit::persons::{QuestionMessage, RequestSubject, WaitingRequest};
 use systole_core::types::composition::Composition;
 use systole_core::types::time::{Millis, spoken};
+use systole_show::columns::{cut_counted, plain};
+use systole_show::layout;
 
 /// Columns of the message from outside.
 const REQUEST: usize = 280;

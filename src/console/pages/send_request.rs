@@ -8,7 +8,6 @@ use super::asked::PageRequest;
 use super::forms::{Fields, filled};
 use super::inputs;
 use super::verdict::VerdictView;
-use crate::audit::columns::plain;
 use crate::console::inbound::key_of;
 use crate::console::mcp::tools;
 use crate::console::request_refusals::{going, unfit_request};
@@ -17,6 +16,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// What a request means to send.
 pub(super) struct SendRequest<'o> {

@@ -10,7 +10,6 @@ use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::rows::{self, CHUNK, MOST, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encoded, shortened};
-use crate::audit::columns::plain;
 use crate::audit::narrate::as_json;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::picture::{self, Pictured, StepRow};
@@ -26,6 +25,7 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_show::columns::plain;
 
 /// Entries of the tree on the page. The command draws all.
 const ENTRIES: usize = 400;

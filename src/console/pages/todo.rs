@@ -8,10 +8,10 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::columns::plain;
 use crate::audit::todo::{self, TodoLists};
 use crate::console::reading::{of_number, thread_of};
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// A list.
 struct ListView {

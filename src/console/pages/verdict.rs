@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::columns::plain;
 use crate::console::api_types::ApiRefusal;
 use systole_core::types::refusal::Refusal;
+use systole_show::columns::plain;
 
 /// A verdict.
 pub(super) struct VerdictView {

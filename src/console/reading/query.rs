@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use axum::extract::Query;
 
 use super::refusals::ReadRefusal;
-use crate::audit::layout;
 use crate::console::http_state::ParsedQuery;
 use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
+use systole_show::layout;
 
 /// Bytes of one value.
 const VALUE: usize = 4_096;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use systole::audit::columns::width;
+use systole_show::columns::width;
 
 use crate::program::{Running, systole};
 use crate::terminal::{Terminal, lines_that_stay};

@@ -1,12 +1,12 @@
 //! The messages when an organism starts and its broker is not there, does not know the pump, or is too old.
 
-use systole::audit::columns::wrapped;
 use systole_bus::managed;
 use systole_bus::{Broker, BrokerFault, Credentials};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::ArrivedDocument;
 use systole_core::types::record::Record;
+use systole_show::columns::wrapped;
 
 use super::outside::records;
 use super::{ExampleBook, words};

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use systole::audit::columns::wrapped;
 use systole::config::{self, Diagnostic};
 use systole_core::types::codes::Code;
+use systole_show::columns::wrapped;
 
 use super::ExampleBook;
 

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use systole::audit::columns::wrapped;
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
 use systole_log::memory::{CommitFailure, MemoryLog};
+use systole_show::columns::wrapped;
 
 use super::ExampleBook;
 use crate::organism::{ask, echo, outcome, say, start};

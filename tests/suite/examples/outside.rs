@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::audit::columns::wrapped;
 use systole_core::types::codes::Code;
 use systole_core::types::record::Record;
+use systole_show::columns::wrapped;
 
 use super::ExampleBook;
 use crate::log_records::read_all;

@@ -2,7 +2,7 @@
 //! position.
 
 use serde_json::{Value, json};
-use systole::audit::columns::width;
+use systole_show::columns::width;
 
 use super::house::WorkflowHouse;
 use super::shown::{GOALS, REPLIES};

@@ -86,7 +86,7 @@ pub fn cut_counted(text: &str, columns: usize) -> String {
 }
 
 /// The longest beginning that fits.
-pub(super) fn beginning(text: &str, columns: usize) -> &str {
+pub fn beginning(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let end = measured(text).find(|(_, wide)| {
         taken += wide;

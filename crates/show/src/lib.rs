@@ -1,0 +1,4 @@
+//! Text for people: columns, colour and times of a terminal. Nothing hostile passes through.
+
+pub mod columns;
+pub mod layout;
