@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use systole::audit::search::{LogSearch, phrase};
 use systole_core::types::ids::{Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogBatch, LogWriter, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
 use systole_log::search::{self, LogQuery, SearchField, SearchTerm};
 use systole_log::sqlite;
+use systole_queries::search::{LogSearch, phrase};
 
 use crate::report::{Table, seconds, sized};
 

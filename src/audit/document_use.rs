@@ -3,9 +3,9 @@
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::glance::attribute;
 use systole_core::types::ids::Digest;
 use systole_core::types::record::{Record, RecordKind};
+use systole_queries::glance::attribute;
 
 /// What a document is to the record that names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

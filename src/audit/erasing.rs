@@ -9,7 +9,6 @@ mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::glance::attribute;
 use need::NeededRecord;
 use spelling::ErasedTexts;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -20,6 +19,7 @@ use systole_core::types::record::{
 };
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::sqlite::{Erasure, SqliteReader};
+use systole_queries::glance::attribute;
 
 pub use need::ThreadNeed;
 pub use spelling::{SHORTEST, SHORTEST_TEXT};

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use super::erasures::{LossCheck, PromptReading};
-use super::glance::attribute;
 use super::mismatch::RecordMismatch;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_log::sqlite::SqliteReader;
+use systole_queries::glance::attribute;
 
 /// Records per read.
 const PAGE: usize = 512;

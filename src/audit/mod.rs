@@ -1,56 +1,9 @@
-//! The reading side: shows the content of a log, whether or not an organism runs on it.
-//!
-//! Records and folds come in; trees, reasons and lines for people go out. This module never writes a
-//! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It keeps no
-//! second truth: open work comes from the pump's own fold, finished work from the records.
+//! What leaves a log, and whether it is whole.
 
-pub mod blame;
-pub mod causes;
-pub mod chains;
-mod change_payload;
-pub mod comparable;
-pub mod configurations;
-pub mod costs;
-pub mod decisions;
 pub mod document_use;
 pub mod erasing;
 pub mod erasures;
 pub mod export;
-pub mod exposed;
-pub mod finding;
-pub mod first_cause;
-pub mod fold_rows;
-pub mod full;
-pub mod glance;
-mod goal;
-pub mod graph;
-pub mod held;
 pub mod kinship;
-pub mod lanes;
-pub mod loads;
-pub mod log_reads;
 pub mod mismatch;
-pub mod narrate;
-pub mod orphans;
-pub mod outages;
-pub mod pauses;
-pub mod persons;
-pub mod picture;
-pub mod posts;
-pub mod prompts;
-pub mod refusals;
-pub mod roll;
-pub mod runs;
-pub mod search;
-pub mod side_by_side;
-pub mod starts;
-pub mod texts;
-pub mod thread_list;
-pub mod todo;
-pub mod trail;
-pub mod tree;
-pub mod troubles;
 pub mod verdict;
-pub mod whole;
-pub mod why;
-pub mod xml_diff;

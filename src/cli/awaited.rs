@@ -4,11 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::audit::picture::{Pictured, RunPicture};
-use crate::audit::posts::DueCalls;
-use crate::audit::tree;
-use crate::audit::whole::LogState;
-use crate::audit::why::{CallWait, ThreadWaits};
 use crate::config;
 use crate::console::api_types::ApiRecord;
 use crate::runtime::workflow_steps;
@@ -20,6 +15,11 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
+use systole_queries::picture::{Pictured, RunPicture};
+use systole_queries::posts::DueCalls;
+use systole_queries::tree;
+use systole_queries::whole::LogState;
+use systole_queries::why::{CallWait, ThreadWaits};
 use systole_system::clock::WallClock;
 
 /// Whether only a person may be able to continue after this record.

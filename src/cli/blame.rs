@@ -9,9 +9,9 @@ use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition, composition};
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::blame::{BlameRequest, blame, blame_file, text_at};
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
+use systole_queries::blame::{BlameRequest, blame, blame_file, text_at};
 use systole_system::system::told;
 
 /// Which line, or which file.

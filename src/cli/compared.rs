@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use crate::audit::xml_diff::{DiffLine, difference};
 use crate::runtime::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_kit::writer::visible;
+use systole_queries::xml_diff::{DiffLine, difference};
 use systole_show::layout::{TextTone, paint};
 
 /// The most differences that are listed on a screen.

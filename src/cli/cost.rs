@@ -7,7 +7,7 @@ use super::find;
 use super::looking::{Looking, PastPosition};
 use super::moments::typed_period;
 use super::place::Place;
-use crate::audit::costs::{self, CostRows};
+use systole_queries::costs::{self, CostRows};
 
 /// Of which thread, or of which period.
 #[derive(Args, Debug)]

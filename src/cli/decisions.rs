@@ -7,9 +7,9 @@ use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::moments::typed_period;
 use super::place::Place;
-use crate::audit::decisions::{self, DecisionList, DecisionPeriod};
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
+use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
 
 /// Requests of one answer of an organism elsewhere.
 const ANSWERED: usize = 1_000;

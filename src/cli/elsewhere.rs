@@ -16,8 +16,6 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::audit::finding;
-use crate::audit::persons::WaitingRequest;
 use crate::config;
 use crate::console::api_types::{ApiRefusal, OrganismStatus};
 use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
@@ -27,6 +25,8 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader, Position};
+use systole_queries::finding;
+use systole_queries::persons::WaitingRequest;
 
 /// The variable with the token.
 const TOKEN: &str = "SYSTOLE_TOKEN";

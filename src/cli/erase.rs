@@ -17,7 +17,6 @@ use super::unfound::not_found;
 use crate::audit::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
-use crate::audit::finding;
 use crate::runtime::runfile::RunFile;
 use crate::runtime::{self, prompt_view};
 use systole_core::rules::core_payload::{self, ErasedDocument};
@@ -27,6 +26,7 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_queries::finding;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, random_bytes};
 use systole_system::system;

@@ -10,13 +10,13 @@ use super::looking::{Looking, PastPosition, parted};
 use super::moments::typed_period;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::glance::glance;
-use crate::audit::narrate::as_json;
-use crate::audit::search::{LogSearch, SearchFields, SearchHit, SearchMistake, phrase};
 use systole_core::types::ports::Position;
 use systole_judge::trial::TrialOutcome;
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_queries::glance::glance;
+use systole_queries::narrate::as_json;
+use systole_queries::search::{LogSearch, SearchFields, SearchHit, SearchMistake, phrase};
 use systole_show::columns::{cut, plain, wrapped};
 use systole_show::layout::{self, TextTone, paint};
 

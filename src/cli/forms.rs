@@ -16,11 +16,11 @@ use systole_kit::payload::Payload;
 use systole_kit::schema::SchemaModel;
 use systole_kit::writer::visible_again;
 
-use crate::audit::persons::WaitingRequest;
 use crate::config;
 use systole_core::rules::introspection::{META_XSD, model_of};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
+use systole_queries::persons::WaitingRequest;
 
 /// The models of the configurations seen so far.
 #[derive(Default)]

@@ -10,8 +10,8 @@ use super::hindered;
 use super::looking::{Looking, PastPosition, composition};
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::graph::ListenerGraph;
 use systole_core::types::composition::Composition;
+use systole_queries::graph::ListenerGraph;
 
 /// Draws who may address whom.
 ///

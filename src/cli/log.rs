@@ -18,13 +18,13 @@ use super::looking::{Looking, PastPosition};
 use super::moments::typed_moment;
 use super::place::Place;
 use super::signals::Signals;
-use crate::audit::causes;
-use crate::audit::log_reads::PastLog;
-use crate::audit::narrate::{as_json, narrate};
 use crate::console::client::DoorClientFault;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
+use systole_queries::causes;
+use systole_queries::log_reads::PastLog;
+use systole_queries::narrate::{as_json, narrate};
 use systole_show::layout::heading;
 
 /// Records per read.

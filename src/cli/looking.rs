@@ -13,13 +13,6 @@ use super::here;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::audit::configurations;
-use crate::audit::finding;
-use crate::audit::log_reads::PastLog;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::persons::{self, WaitingRequest};
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::whole::LogState;
 use crate::config;
 use crate::console::api_types::ApiAlarm;
 use crate::console::client::{DoorClient, DoorClientFault};
@@ -31,6 +24,13 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 use systole_log::sqlite::{self, LogCondition, SqliteReader};
+use systole_queries::configurations;
+use systole_queries::finding;
+use systole_queries::log_reads::PastLog;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::persons::{self, WaitingRequest};
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::whole::LogState;
 use systole_system::clock::WallClock;
 
 /// The position at which a command ends its reading.

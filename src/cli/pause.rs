@@ -10,12 +10,12 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
-use crate::audit::pauses;
 use crate::console::api_types::{ApiRefusal, HoldingPause, PauseChanged};
 use crate::console::client::{DoorClient, DoorClientFault};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
+use systole_queries::pauses;
 use systole_show::columns::plain;
 
 /// Halts a thread and everything below it, or all threads.

@@ -6,8 +6,8 @@ use systole_kit::writer::visible;
 use super::as_of::AsOf;
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::audit::prompts::{JournaledCall, PromptFault};
 use crate::runtime::prompt_view::{self, PromptPart};
+use systole_queries::prompts::{JournaledCall, PromptFault};
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]

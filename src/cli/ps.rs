@@ -7,10 +7,10 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::roll;
-use crate::audit::runs::WorkflowRuns;
 use crate::runtime::workflow_steps;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::roll;
+use systole_queries::runs::WorkflowRuns;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]

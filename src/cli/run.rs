@@ -23,7 +23,6 @@ use super::live::{self, Live};
 use super::place::{Place, quoted, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::audit::orphans::Orphan;
 use crate::config::{DEFAULT_LISTEN, OrganismFile, counted};
 use crate::console::api_types;
 use crate::console::events::Follower;
@@ -38,6 +37,7 @@ use crate::runtime::running::{LifeSign, Organism};
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spoken;
+use systole_queries::orphans::Orphan;
 use systole_system::system;
 use systole_system::tasks::RunningTask;
 

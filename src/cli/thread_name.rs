@@ -8,9 +8,9 @@ use super::here;
 use super::looking::absent;
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::audit::finding;
 use systole_core::types::ids::ThreadId;
 use systole_log::sqlite;
+use systole_queries::finding;
 
 /// The thread for a text: a whole id, the beginning of one, or `@last`.
 pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, CommandExit> {

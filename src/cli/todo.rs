@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::as_of::AsOf;
 use super::exit::CommandExit;
-use crate::audit::todo;
+use systole_queries::todo;
 
 /// Which thread, and when.
 #[derive(Args, Debug)]

@@ -7,9 +7,9 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
-use crate::audit::causes::{self, PlacedRecord};
-use crate::audit::texts::{self, PromptLink, SearchText};
-use crate::audit::trail::{self, LastShown};
+use systole_queries::causes::{self, PlacedRecord};
+use systole_queries::texts::{self, PromptLink, SearchText};
+use systole_queries::trail::{self, LastShown};
 use systole_show::columns::wrapped;
 
 /// Of which record, or of which text.

@@ -8,14 +8,14 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::picture::{self, Pictured};
-use crate::audit::tree;
-use crate::audit::why::{ThreadWaits, WaitReason};
 use crate::runtime::workflow_steps;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
+use systole_queries::picture::{self, Pictured};
+use systole_queries::tree;
+use systole_queries::why::{ThreadWaits, WaitReason};
 use systole_show::columns::wrapped;
 use systole_show::layout;
 

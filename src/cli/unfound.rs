@@ -3,7 +3,7 @@
 use super::exit::CommandExit;
 use super::here;
 use super::screen::Screen;
-use crate::audit::finding::NotFound;
+use systole_queries::finding::NotFound;
 
 /// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
 /// requested yet.

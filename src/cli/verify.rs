@@ -17,7 +17,6 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
 use super::{here, hindered, looking, proved, verified_prompts};
-use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::verdict::{
     AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
     GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
@@ -28,6 +27,7 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::notes;
 use systole_log::sqlite::{self, SqliteReader, VerifySummary};
+use systole_queries::fold_rows::{self, FoldRowsFound};
 use systole_show::columns::{counted, plain, wrapped};
 use systole_show::layout::{TextTone, paint};
 use systole_system::system;

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::posts::DueCalls;
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::why::{self, Asker, CallWait, ThreadWaits, as_json, report, wait_json};
 use crate::runtime::workflow_steps;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::posts::DueCalls;
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::why::{self, Asker, CallWait, ThreadWaits, as_json, report, wait_json};
 use systole_show::columns::width;
 use systole_show::layout;
 

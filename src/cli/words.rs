@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 
 use super::exit::CommandExit;
 use super::place::Place;
-use crate::audit::persons;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{LogFault, LogReader as _};
 use systole_log::sqlite;
+use systole_queries::persons;
 
 /// The number of threads to offer: the newest.
 const THREADS: usize = 100;

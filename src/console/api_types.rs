@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::pauses::ThreadPause;
 use crate::runtime::broker::{self, BrokerAddress};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::spoken;
@@ -18,6 +17,7 @@ use systole_core::types::record;
 use systole_core::types::refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_log::alarms::LogAlarm;
+use systole_queries::pauses::ThreadPause;
 use systole_show::layout;
 
 /// A message is on disk.

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::http_state::{Caller, HttpState};
 use super::log_view::LogMoment;
 use super::reading::{RawFields, ReadValue, answer};
-use crate::audit::persons::{self, WaitingRequest};
-use crate::audit::runs::WorkflowRuns;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
+use systole_queries::persons::{self, WaitingRequest};
+use systole_queries::runs::WorkflowRuns;
 
 /// Lists the waiting requests.
 pub(super) async fn approvals(

@@ -13,13 +13,13 @@ use super::front::{OrganismHandle, OrganismPlaces};
 use super::resting_verdict::RestingVerdict;
 use super::spoken::Voice;
 use super::tail::LogTail;
-use crate::audit::log_reads::PastLog;
 use crate::config;
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::alarms::LogAlarms;
+use systole_queries::log_reads::PastLog;
 
 /// The name of the client that reads a log at rest.
 const READER: &str = "reader";

@@ -16,7 +16,6 @@ use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
 use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
-use crate::audit::outages;
 use crate::config;
 use systole_bus::Broker;
 use systole_core::pump::engine::PumpInput;
@@ -29,6 +28,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_log::alarms::{LogAlarm, LogAlarms};
+use systole_queries::outages;
 
 /// A message from outside.
 pub struct ClientMessage {

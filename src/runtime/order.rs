@@ -4,7 +4,6 @@
 use super::front::OrganismHandle;
 use super::validators::{PersonOrder, Raw};
 use super::waiting::SenderReply;
-use crate::audit::persons;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PauseOrder};
 use systole_core::types::codes::Code;
@@ -12,6 +11,7 @@ use systole_core::types::flow::{Admitted, Refused, Ticket};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::refusal::Refusal;
+use systole_queries::persons;
 
 /// A decision in which the door has judged the amendment.
 type Judged = PersonDecision<Box<Result<Admitted, Refused>>>;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use systole_agent::chain::{self, ParsedLink};
 
 use crate::audit::erasures::PromptReading;
-use crate::audit::prompts::{self, JournaledCall, PromptFault};
 use crate::config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
+use systole_queries::prompts::{self, JournaledCall, PromptFault};
 
 /// A call to a model, with the links of its prompt.
 type CalledPrompt = (JournaledCall, Vec<Arc<str>>);

@@ -20,7 +20,6 @@ use super::spoken::Voice;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
-use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
@@ -46,6 +45,7 @@ use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
 use systole_log::nats::LogOwnership;
 use systole_log::writer::{BatchResult, WriterHandle};
+use systole_queries::orphans::{self, Orphan};
 use systole_system::clock::{KernelSeeds, WallClock};
 use systole_system::system;
 use systole_system::tasks::{self, RunningTask, TaskKind};

@@ -5,13 +5,13 @@
 use systole_workflow::explain::{sentence, sentences, unanswered};
 use systole_workflow::spec::{Step, StepAction, Workflow};
 
-use crate::audit::picture::{self, DeclaredStep, Look, Pictured, StepKind};
-use crate::audit::runs::{DescribedStep, WorkflowRuns};
-use crate::audit::tree::ThreadTree;
-use crate::audit::whole::LogState;
-use crate::audit::why::ThreadWaits;
 use systole_core::types::composition::ListenerSection;
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_queries::picture::{self, DeclaredStep, Look, Pictured, StepKind};
+use systole_queries::runs::{DescribedStep, WorkflowRuns};
+use systole_queries::tree::ThreadTree;
+use systole_queries::whole::LogState;
+use systole_queries::why::ThreadWaits;
 
 /// A step in a section.
 pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use systole::audit::chains;
-use systole::audit::finding::{NotFound, find};
-use systole::audit::posts::{DueCallState, DueCalls};
-use systole::audit::roll;
-use systole::audit::whole::LogState;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, head_zero};
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
+use systole_queries::chains;
+use systole_queries::finding::{NotFound, find};
+use systole_queries::posts::{DueCallState, DueCalls};
+use systole_queries::roll;
+use systole_queries::whole::LogState;
 
 use crate::log_records::{bare, batch};
 

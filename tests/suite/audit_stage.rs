@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use systole::audit::posts::DueCalls;
-use systole::audit::whole::LogState;
-use systole::audit::why::{Asker, ThreadWaits, broken, report, waits};
 use systole::config;
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_queries::posts::DueCalls;
+use systole_queries::whole::LogState;
+use systole_queries::why::{Asker, ThreadWaits, broken, report, waits};
 use systole_show::columns::width;
 use systole_show::layout::COLUMNS;
 use systole_system::clock::WallClock;

@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use systole::audit::narrate::{as_json, narrate};
-use systole::audit::posts::DueCalls;
-use systole::audit::tree::{draw, read, to_json};
-use systole::audit::why::{ThreadWaits, WaitReason};
 use systole::runtime::running::Organism;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
@@ -15,6 +11,10 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, Recor
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
+use systole_queries::narrate::{as_json, narrate};
+use systole_queries::posts::DueCalls;
+use systole_queries::tree::{draw, read, to_json};
+use systole_queries::why::{ThreadWaits, WaitReason};
 use systole_system::clock::WallClock;
 
 use super::audit_stage::{Actor, cast, look, narrow, payload, standing, steady, stop, until};

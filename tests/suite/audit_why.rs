@@ -1,14 +1,14 @@
 //! C7: `why` names the leaf cause of a wait, since when it lasts, what ends it, and the command.
 
-use systole::audit::posts::DueCalls;
-use systole::audit::whole::LogState;
-use systole::audit::why::{
-    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, broken, in_lines, waits,
-};
 use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_queries::posts::DueCalls;
+use systole_queries::whole::LogState;
+use systole_queries::why::{
+    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, broken, in_lines, waits,
+};
 use systole_show::layout::{clock, moment};
 
 use super::audit_stage::{
@@ -539,7 +539,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         touched: Millis(now.0 - 1_000),
         seq: 3,
         reasons: Vec::new(),
-        timers: vec![systole::audit::why::ThreadTimer { id, listener, due: now.plus(60_000) }],
+        timers: vec![systole_queries::why::ThreadTimer { id, listener, due: now.plus(60_000) }],
         models: Vec::new(),
         times: Vec::new(),
         failed: None,

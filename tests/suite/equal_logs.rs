@@ -10,13 +10,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use systole::audit::prompts;
 use systole_agent::chain;
 use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 use systole_log::sqlite::{self, SqliteReader};
+use systole_queries::prompts;
 
 /// A log that was read whole.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use systole::audit::graph::{GraphNode, ListenerGraph};
+use systole_queries::graph::{GraphNode, ListenerGraph};
 use systole_show::layout;
 
 use crate::golden::golden;

@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use systole::audit::costs::{self, CountedTrees};
-use systole::audit::lanes::{self, TimeLane};
-use systole::audit::log_reads::PastLog;
-use systole::audit::tree::{self, ThreadTree};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogReader, LogWriter as _, Position};
 use systole_core::types::record::Header;
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
 use systole_log::sqlite;
+use systole_queries::costs::{self, CountedTrees};
+use systole_queries::lanes::{self, TimeLane};
+use systole_queries::log_reads::PastLog;
+use systole_queries::tree::{self, ThreadTree};
 
 use crate::log_records::{Author, batch, read_all};
 use crate::organism::folder;

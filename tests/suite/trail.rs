@@ -5,13 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Value;
-use systole::audit::causes;
-use systole::audit::trail::Trail;
 use systole_core::types::ids::{CallPath, MessageId, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_core::types::record::{Header, MessageRole, RecordCode, RecordKind, TimerEffect, head_zero};
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
+use systole_queries::causes;
+use systole_queries::trail::Trail;
 
 use super::audit_stage::{Actor, cast, flat, narrow, payload};
 use crate::log_records::bare;

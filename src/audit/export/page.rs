@@ -7,11 +7,11 @@ use std::io::Write;
 use super::documents::NamedDocuments;
 use super::thread_xml::{escaped, is_left_out};
 use super::{ExportFault, ExportScope};
-use crate::audit::exposed::escape_unusual;
-use crate::audit::glance::glance;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
+use systole_queries::exposed::escape_unusual;
+use systole_queries::glance::glance;
 
 /// Most bytes of a text that are shown.
 const SHOWN: usize = 64 << 10;

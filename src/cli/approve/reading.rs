@@ -10,9 +10,9 @@ use super::super::forms::tool_words;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
-use crate::audit::persons::{RequestSubject, WaitingRequest};
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
+use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_show::columns::width;
 use systole_show::layout::COLUMNS;
 

@@ -9,10 +9,10 @@ use systole_checker::log::LogSnapshot;
 use systole_checker::record::{RecordHash, RecordId};
 
 use super::Fault;
-use crate::audit::costs;
 use crate::console::api_types;
 use systole_core::types::ids::ThreadId;
 use systole_log::sqlite;
+use systole_queries::costs;
 
 /// What the log proves.
 pub(super) struct Proof {

@@ -6,12 +6,12 @@ use std::path::Path;
 use super::page::{self, Page, Style};
 use super::person::{self, Answer};
 use super::{Fault, stage};
-use crate::audit::glance::{glance, told};
 use crate::console::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
 use crate::console::client::DoorClient;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
 use systole_log::sqlite;
+use systole_queries::glance::{glance, told};
 
 /// How many characters of a model's answer must arrive before the process is killed: enough to read its beginning.
 const HALF_SAID: usize = 36;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::cli::exit::CommandExit;
 use systole_core::types::ports::LogFault;
 use systole_log::sqlite;
+use systole_queries::fold_rows::{self, FoldRowsFound};
 
 /// Most rows to name.
 const NAMED: usize = 10;

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::evidence::{self, log_finding};
 use super::{Finding, folds};
-use crate::audit::{chains, outages};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::{absent, alarms_of};
 use crate::config::{FileMistakes, OrganismFile};
@@ -16,6 +15,7 @@ use crate::runtime::runfile::RunFile;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
 use systole_log::sqlite;
+use systole_queries::{chains, outages};
 use systole_system::clock::WallClock;
 
 /// Most broken chains to name.

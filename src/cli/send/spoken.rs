@@ -4,11 +4,11 @@
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
-use crate::audit::first_cause::FirstCause;
-use crate::audit::glance::{glance, told};
 use crate::console::api_types::ApiRecord;
 use crate::console::ending::CallResult;
 use systole_core::types::codes::Code;
+use systole_queries::first_cause::FirstCause;
+use systole_queries::glance::{glance, told};
 use systole_show::columns::{cut, plain};
 
 /// Most columns of a failure's words: a few lines of a terminal.

@@ -9,12 +9,12 @@ use systole_kit::writer::visible;
 
 use super::Screen;
 use super::phrase::Phrase;
-use crate::audit::picture::{self, RunPicture};
 use crate::cli::awaited::{Work, works};
 use crate::console::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
+use systole_queries::picture::{self, RunPicture};
 use systole_show::columns::{cut, ending, plain, width};
 use systole_show::layout::talk_columns;
 use systole_system::clock::WallClock;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parcel;
-use crate::audit::picture::RunPicture;
 use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, picture, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
@@ -23,6 +22,7 @@ use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite;
+use systole_queries::picture::RunPicture;
 
 /// Most events that were read and wait to be shown; further ones wait in the organism.
 const AHEAD: usize = 64;

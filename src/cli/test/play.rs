@@ -4,8 +4,6 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, Stuck};
-use crate::audit::narrate::narrate;
-use crate::audit::persons::{RequestSubject, WaitingRequest};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::config::FilePlace;
@@ -20,6 +18,8 @@ use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
 use systole_judge::xpath;
+use systole_queries::narrate::narrate;
+use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 /// Why a test failed.
 #[derive(Debug)]

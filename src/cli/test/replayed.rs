@@ -10,7 +10,6 @@ use super::super::screen::Screen;
 use super::super::verify::exported;
 use super::play::Failed;
 use crate::audit::export::{ExportScope, thread_xml};
-use crate::audit::narrate::narrate;
 use crate::config::FilePlace;
 use crate::config::rehearsal::{ExpectedReplay, Rehearsal};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
@@ -21,6 +20,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_judge::xpath;
+use systole_queries::narrate::narrate;
 
 /// Replays the export of a test, and judges the result.
 pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {

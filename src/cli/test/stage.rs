@@ -9,8 +9,6 @@ use systole_agent::model::Sleeper;
 
 use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
-use crate::audit::persons::{self, WaitingRequest};
-use crate::audit::whole::LogState;
 use crate::cli::cast::{self, Company, Scripts};
 use crate::cli::tree;
 use crate::config::read_source;
@@ -27,6 +25,8 @@ use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
 use systole_log::memory::MemoryLog;
+use systole_queries::persons::{self, WaitingRequest};
+use systole_queries::whole::LogState;
 use systole_system::clock::SkippingClock;
 
 /// Records per read.
@@ -245,7 +245,7 @@ impl Stage {
         let read =
             |source: &[u8]| read_source(source, &self.directory).map_err(|refused| refused.to_string());
         let whole = LogState::look(reader, &read, None);
-        let found = whole.and_then(|whole| crate::audit::tree::standing(reader, &whole, &thread, now));
+        let found = whole.and_then(|whole| systole_queries::tree::standing(reader, &whole, &thread, now));
         match found {
             Ok(Some((drawn, standing))) => tree::lines(&drawn, &standing, &thread, now),
             Ok(None) => Vec::new(),

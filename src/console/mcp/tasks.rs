@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::results;
 use super::revision::McpRevision;
 use super::rpc::RpcFault;
-use crate::audit::held::held;
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
 use crate::runtime::front::OrganismHandle;
@@ -15,6 +14,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, RecordCode};
+use systole_queries::held::held;
 
 /// Records per read of a thread.
 const PAGE: usize = 64;

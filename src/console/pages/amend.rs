@@ -16,13 +16,13 @@ use super::forms::{Fields, PageForm, filled};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
-use crate::audit::full::{self, ShownPayload};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering;
 use crate::runtime::validators::TrialPurpose;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::refusal::Refusal;
+use systole_queries::full::{self, ShownPayload};
 
 /// The page.
 #[derive(Template)]

@@ -8,8 +8,6 @@ use systole_kit::{DocumentLimits, Payload};
 use super::asked::PageRequest;
 use super::forms::{Fields, filled};
 use super::verdict::VerdictView;
-use crate::audit::full::ShownPayload;
-use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::mcp::tools;
 use crate::console::request_refusals::unfit_request;
 use systole_core::types::client::Role;
@@ -17,6 +15,8 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
+use systole_queries::full::ShownPayload;
+use systole_queries::persons::{self, RequestSubject, WaitingRequest};
 
 /// A waiting payload with the model of its schema.
 pub(super) struct Amendable {

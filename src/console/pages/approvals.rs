@@ -17,8 +17,6 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::request_card::RequestCard;
 use super::shorten::encoded;
-use crate::audit::decisions::{self, DecidedRequest, DecisionPeriod};
-use crate::audit::persons::WaitingRequest;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
@@ -30,6 +28,8 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_queries::decisions::{self, DecidedRequest, DecisionPeriod};
+use systole_queries::persons::WaitingRequest;
 use systole_show::columns::plain;
 use systole_show::layout;
 

@@ -14,14 +14,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::{approvals, proof};
-use crate::audit::glance::glance;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::persons::{RequestSubject, WaitingRequest};
-use crate::audit::posts::DueCalls;
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::troubles::{TroubleCount, Troubles};
 use crate::audit::verdict::{ProofStanding, ProofTone};
-use crate::audit::why::{self, ListedWait, ThreadWaits};
 use crate::console::log_view::LogMoment;
 use crate::console::waiting;
 use crate::runtime::workflow_steps;
@@ -31,6 +24,13 @@ use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_log::sqlite::condition;
+use systole_queries::glance::glance;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::persons::{RequestSubject, WaitingRequest};
+use systole_queries::posts::DueCalls;
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::troubles::{TroubleCount, Troubles};
+use systole_queries::why::{self, ListedWait, ThreadWaits};
 use systole_show::columns::plain;
 
 /// Entries of each list.

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::starts::{self, ConfigurationFile, FileChange, OrganismStart, StartList};
-use crate::audit::xml_diff::DiffLine;
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_kit::writer::visible;
+use systole_queries::starts::{self, ConfigurationFile, FileChange, OrganismStart, StartList};
+use systole_queries::xml_diff::DiffLine;
 
 /// What the pages are about, for clients that may not see them.
 const WHAT: &str = "configurations name every listener and are";

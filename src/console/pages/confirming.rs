@@ -15,12 +15,12 @@ use super::frame::{Frame, PageTab};
 use super::inputs;
 use super::request_card::RequestCard;
 use super::send_request::SendRequest;
-use crate::audit::full::{self, ShownPayload};
 use crate::console::request_refusals::plain;
 use crate::console::waiting;
 use systole_core::types::codes::Code;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
+use systole_queries::full::{self, ShownPayload};
 use systole_show::columns::plain as plain_text;
 
 /// Why a change is not made yet.

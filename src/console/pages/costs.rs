@@ -7,9 +7,9 @@ use axum::response::Response;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
-use crate::audit::costs::{CostGroup, CostRow, grouped_json, joined};
 use crate::console::reading::{cost_filter, costs_of};
 use systole_core::types::refusal::Refusal;
+use systole_queries::costs::{CostGroup, CostRow, grouped_json, joined};
 use systole_show::columns::plain;
 
 /// A row of the table.

@@ -8,10 +8,10 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::decisions::DecidedRequest;
 use crate::console::reading::decided;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_queries::decisions::DecidedRequest;
 use systole_show::columns::plain;
 use systole_show::layout;
 

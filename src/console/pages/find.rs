@@ -10,14 +10,14 @@ use super::asked::{PageRequest, rendered};
 use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::glance::glance;
-use crate::audit::narrate::as_json;
-use crate::audit::search::SearchHit;
 use crate::console::reading::{asked_for, found, search_in};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_queries::glance::glance;
+use systole_queries::narrate::as_json;
+use systole_queries::search::SearchHit;
 use systole_show::columns::plain;
 
 /// Hits of one part.

@@ -8,7 +8,7 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep, Tag};
 
 use super::shorten::shortened;
-use crate::audit::exposed::{MarkedCharacters, escape_unusual};
+use systole_queries::exposed::{MarkedCharacters, escape_unusual};
 
 /// Lines around the place.
 const AROUND: usize = 2;

@@ -8,7 +8,7 @@ use askama::Template;
 use serde_json::{Value, json};
 use systole_kit::schema::{FormAlternative, FormField, FormInput, FormMistake, PageForm};
 
-use crate::audit::full;
+use systole_queries::full;
 use systole_show::columns::plain;
 
 /// Fields next to each other, and everything inside them.

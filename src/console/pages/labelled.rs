@@ -5,10 +5,10 @@
 use systole_kit::schema::{FormField, FormInput, FormValues};
 use systole_kit::{DocumentLimits, payload::Payload};
 
-use crate::audit::full;
 use crate::console::mcp::tools;
 use systole_core::types::composition::Composition;
 use systole_core::types::record::Record;
+use systole_queries::full;
 use systole_show::columns::plain;
 
 /// Most pairs of a page.

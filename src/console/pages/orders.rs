@@ -11,8 +11,6 @@ use super::asked::{PageRequest, rendered, unknown_thread};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::posts::DueCalls;
-use crate::audit::why::{Asker, ThreadWaits, report};
 use crate::console::inbound;
 use crate::console::request_refusals::{going, unfit_request};
 use crate::console::steering::noted;
@@ -22,6 +20,8 @@ use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_queries::posts::DueCalls;
+use systole_queries::why::{Asker, ThreadWaits, report};
 
 /// The page that asks once more.
 #[derive(Template)]

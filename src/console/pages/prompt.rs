@@ -8,7 +8,6 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::prompts::{JournaledCall, PromptFault};
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadFault, ReadRefusal, ReadResult, of_number, thread_of};
 use crate::runtime::prompt_view::{self, PromptPart};
@@ -17,6 +16,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_kit::writer::visible;
+use systole_queries::prompts::{JournaledCall, PromptFault};
 
 /// Characters of a part. The command prints all.
 const PART: usize = 200_000;

@@ -16,13 +16,6 @@ use super::frame::{Frame, PageTab};
 use super::labelled;
 use super::proof;
 use super::shorten::{encoded, shortened};
-use crate::audit::causes::{self, PlacedRecord};
-use crate::audit::exposed::{self, MarkedCharacters, escape_unusual};
-use crate::audit::full;
-use crate::audit::glance::{SystemError, attribute, told};
-use crate::audit::narrate::{as_json, narrate};
-use crate::audit::prompts::{self, JournaledCall};
-use crate::audit::trail::{self, LastShown, Trail};
 use crate::audit::verdict::ProofTone;
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
@@ -32,6 +25,13 @@ use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
+use systole_queries::causes::{self, PlacedRecord};
+use systole_queries::exposed::{self, MarkedCharacters, escape_unusual};
+use systole_queries::full;
+use systole_queries::glance::{SystemError, attribute, told};
+use systole_queries::narrate::{as_json, narrate};
+use systole_queries::prompts::{self, JournaledCall};
+use systole_queries::trail::{self, LastShown, Trail};
 
 /// Bytes of a payload on the page. The rest is downloaded.
 const BYTES: usize = 262_144;

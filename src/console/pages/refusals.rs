@@ -9,10 +9,10 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_queries::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
 use systole_show::layout;
 
 /// Characters of a refusal's words in the list.

@@ -5,11 +5,11 @@
 use systole_kit::writer::visible_again;
 
 use super::amendable;
-use crate::audit::full::{self, ShownPayload};
-use crate::audit::glance::glance;
-use crate::audit::persons::{QuestionMessage, RequestSubject, WaitingRequest};
 use systole_core::types::composition::Composition;
 use systole_core::types::time::{Millis, spoken};
+use systole_queries::full::{self, ShownPayload};
+use systole_queries::glance::glance;
+use systole_queries::persons::{QuestionMessage, RequestSubject, WaitingRequest};
 use systole_show::columns::{cut_counted, plain};
 use systole_show::layout;
 

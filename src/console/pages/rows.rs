@@ -10,12 +10,12 @@ use askama::Template;
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::causes;
-use crate::audit::narrate::narrate;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
+use systole_queries::causes;
+use systole_queries::narrate::narrate;
 use systole_show::layout;
 
 /// Most rows of one page.

@@ -19,7 +19,6 @@ use super::inputs::{self, FormInputs};
 use super::send_request::{SendRequest, field};
 use super::shorten::encoded;
 use super::verdict::VerdictView;
-use crate::audit::full::{self, ShownPayload};
 use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::earlier;
 use crate::console::mcp::tools;
@@ -29,6 +28,7 @@ use crate::runtime::waiting::SenderReply;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_queries::full::{self, ShownPayload};
 use systole_show::columns::plain;
 
 /// The address that shows a form again.

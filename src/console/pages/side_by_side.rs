@@ -9,11 +9,11 @@ use axum::response::{IntoResponse as _, Response};
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::side_by_side::{self, RECORDS, SideBySide, SideRecord};
 use crate::console::reading::thread_of;
 use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_queries::side_by_side::{self, RECORDS, SideBySide, SideRecord};
 
 /// Characters of a record.
 const WORDS: usize = 300;

@@ -10,13 +10,6 @@ use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::rows::{self, CHUNK, MOST, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encoded, shortened};
-use crate::audit::narrate::as_json;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::picture::{self, Pictured, StepRow};
-use crate::audit::posts::DueCalls;
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::tree::{self, TreeEntry};
-use crate::audit::why::{Asker, ThreadWaits, report};
 use crate::console::log_view::LogMoment;
 use crate::runtime::runfile::random_hex;
 use crate::runtime::workflow_steps;
@@ -25,6 +18,13 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_queries::narrate::as_json;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::picture::{self, Pictured, StepRow};
+use systole_queries::posts::DueCalls;
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::tree::{self, TreeEntry};
+use systole_queries::why::{Asker, ThreadWaits, report};
 use systole_show::columns::plain;
 
 /// Entries of the tree on the page. The command draws all.

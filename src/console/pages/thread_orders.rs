@@ -13,14 +13,14 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, may_order, read_part};
-use crate::audit::roll::{self, ThreadEntry};
-use crate::audit::thread_list::{ListedThread, STATES};
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering::noted;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
+use systole_queries::roll::{self, ThreadEntry};
+use systole_queries::thread_list::{ListedThread, STATES};
 
 /// Most threads of one form: as many as a list shows.
 const MOST: usize = 100;

@@ -11,10 +11,6 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::costs::CostRow;
-use crate::audit::roll::ThreadEntry;
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
 use crate::console::mcp::tools;
 use crate::console::request_refusals::unfit_address;
 use crate::runtime::workflow_steps;
@@ -22,6 +18,10 @@ use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
+use systole_queries::costs::CostRow;
+use systole_queries::roll::ThreadEntry;
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
 
 /// Threads of one part.
 const PART: usize = 100;

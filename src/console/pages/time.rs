@@ -8,10 +8,10 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::measured;
+use systole_queries::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
 
 /// Spans of the path that are listed.
 const SPANS: usize = 500;

@@ -8,9 +8,9 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::todo::{self, TodoLists};
 use crate::console::reading::{of_number, thread_of};
 use systole_core::types::refusal::Refusal;
+use systole_queries::todo::{self, TodoLists};
 use systole_show::columns::plain;
 
 /// A list.

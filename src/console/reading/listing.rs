@@ -11,12 +11,6 @@ use super::answers::{ReadValue, answer};
 use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::audit::decisions::{self, DecisionList, DecisionPeriod};
-use crate::audit::pauses::ThreadPause;
-use crate::audit::posts::DueCalls;
-use crate::audit::roll::{self, RollPage, ThreadEntry};
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::why::{self, ThreadWaits, wait_json};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
@@ -24,6 +18,12 @@ use crate::runtime::workflow_steps;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
+use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
+use systole_queries::pauses::ThreadPause;
+use systole_queries::posts::DueCalls;
+use systole_queries::roll::{self, RollPage, ThreadEntry};
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::why::{self, ThreadWaits, wait_json};
 
 /// Threads of one page, if no number is given, and at most.
 const THREADS: usize = 100;

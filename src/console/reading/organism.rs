@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::answers::{ReadValue, StoredBytes, answer};
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::audit::configurations::{self, UsedConfiguration};
-use crate::audit::graph::ListenerGraph;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
+use systole_queries::configurations::{self, UsedConfiguration};
+use systole_queries::graph::ListenerGraph;
 
 /// The description of every route, in the form of OpenAPI 3.1.
 const DESCRIPTION: &str = include_str!("../../../schemas/openapi.json");

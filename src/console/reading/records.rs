@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::answers::{StoredBytes, answer, thread_of};
 use super::query::RawFields;
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::audit::causes::{self, PlacedRecord};
 use crate::console::api_types::ApiRecord;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
+use systole_queries::causes::{self, PlacedRecord};
 
 /// Records of one page, if no number is given, and at most.
 const RECORDS: usize = 100;

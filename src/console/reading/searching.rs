@@ -12,9 +12,6 @@ use super::answers::{ReadValue, answer};
 use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
-use crate::audit::costs::{self, CostFilter, CostGroup, CostRow};
-use crate::audit::narrate::as_json;
-use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
@@ -23,6 +20,9 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_queries::costs::{self, CostFilter, CostGroup, CostRow};
+use systole_queries::narrate::as_json;
+use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
 
 /// Hits of one page, if no number is given, and at most.
 const HITS: usize = 100;

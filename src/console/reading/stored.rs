@@ -12,15 +12,15 @@ use axum::{Extension, Json};
 use super::answers::answer;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::audit::causes::PlacedRecord;
 use crate::audit::export::record_line::{ExportedRecord, hex_of};
-use crate::audit::log_reads::working_threads;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+use systole_queries::causes::PlacedRecord;
+use systole_queries::log_reads::working_threads;
 
 /// Records of one page, if no number is given, and at most.
 const RECORDS: usize = 100;

@@ -11,20 +11,20 @@ use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
 use super::records::of_number;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
-use crate::audit::posts::DueCalls;
-use crate::audit::prompts::PromptFault;
-use crate::audit::roll::{self, ThreadEntry};
-use crate::audit::runs::WorkflowRuns;
-use crate::audit::trail::{self, Trail};
-use crate::audit::whole::LogState;
-use crate::audit::why::{self, ThreadWaits};
-use crate::audit::{costs, todo, tree};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::runtime::{prompt_view, workflow_steps};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_queries::posts::DueCalls;
+use systole_queries::prompts::PromptFault;
+use systole_queries::roll::{self, ThreadEntry};
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::trail::{self, Trail};
+use systole_queries::whole::LogState;
+use systole_queries::why::{self, ThreadWaits};
+use systole_queries::{costs, todo, tree};
 
 /// Links of one trail at most.
 const LINKS: usize = 1_000;

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::audit::causes::PlacedRecord;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{FoldRow, Position};
 use systole_core::types::record::{Record, head_zero};
+use systole_queries::causes::PlacedRecord;
 
 /// Bytes after which everything is forgotten.
 const MOST_BYTES: usize = 32 << 20;

@@ -4,11 +4,11 @@
 use serde::Deserialize;
 
 use super::{Fields, RemoteLog};
-use crate::audit::search::SearchHit;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::time::Millis;
 use systole_log::search::{LogQuery, SearchField, SearchTerm};
+use systole_queries::search::SearchHit;
 
 /// Hits of one page.
 const HITS: usize = 100;

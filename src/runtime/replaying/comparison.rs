@@ -12,7 +12,7 @@ use systole_core::types::record::Record;
 use super::equality::{
     PlaceIndex, RecordParts, RecordPlace, is_reworded, placed, prompt_of, refuses_payload, without_marks,
 };
-use crate::audit::prompts::{self, PromptFault};
+use systole_queries::prompts::{self, PromptFault};
 
 /// One side of a comparison.
 pub struct ComparedRun<'a> {

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::audit::comparable::comparable_body;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_kit::journal::EarlierEntry;
+use systole_queries::comparable::comparable_body;
 
 /// Where a record is: thread, call, turn, item, kind, and its number among the records that share all of these. The
 /// thread is named relative to the root of its tree.

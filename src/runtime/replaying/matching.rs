@@ -9,7 +9,7 @@ use systole_core::types::record::Record;
 
 use super::history::{TreeHistory, TurnPlace};
 use super::tree_records::RecordedTree;
-use crate::audit::comparable::comparable_body;
+use systole_queries::comparable::comparable_body;
 
 type CallPlace = (ThreadId, CallPath);
 

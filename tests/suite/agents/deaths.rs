@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use rustix::process::Signal;
-use systole::audit::persons;
 use systole::runtime::runfile::random_hex;
 use systole_log::sqlite;
+use systole_queries::persons;
 use systole_soak::dice::SeededDice;
 
 use super::house::{AgentHouse, AgentPlan};

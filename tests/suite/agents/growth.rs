@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use systole::audit::prompts;
 use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::ids::CallPath;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::sqlite;
+use systole_queries::prompts;
 
 use super::house::{AgentHouse, AgentPlan};
 

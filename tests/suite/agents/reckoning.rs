@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use systole::audit::{costs, prompts};
 use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
@@ -12,6 +11,7 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_log::sqlite;
+use systole_queries::{costs, prompts};
 
 use super::house::AgentHouse;
 use super::strait;

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole::audit::persons;
 use systole::config;
 use systole::console::http::HttpDoor;
 use systole::runtime::keyring::Keyring;
@@ -24,6 +23,7 @@ use systole_core::types::ports::LogReader;
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};
+use systole_queries::persons;
 use systole_system::failpoint::Failpoint;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;

@@ -14,9 +14,9 @@ mod proof;
 use std::collections::BTreeMap;
 use std::fs;
 
-use systole::audit::glance::told;
 use systole_core::types::codes::Code;
 use systole_core::types::record::{Record, RecordCode};
+use systole_queries::glance::told;
 use systole_show::columns::{plain, wrapped};
 
 const EXAMPLES: &str = "crates/core/src/types/examples.txt";

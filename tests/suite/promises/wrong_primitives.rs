@@ -1,8 +1,8 @@
 //! Every primitive, used wrongly: each is refused in the thread with a code, a place and the fix, and the
 //! messages are golden. `SYSTOLE_GOLDEN=1` writes them again; review them before you keep them.
 
-use systole::audit::glance::told;
 use systole_core::types::record::RecordKind;
+use systole_queries::glance::told;
 
 use super::cast::{BOSS, ECHO, HANG, PlanHouse, body};
 use crate::golden::golden;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::turn::{AskedModel, SenderTurn, ShownRecord};
 use super::{CauseKind, OutsideSender, TrailLink};
-use crate::audit::narrate::{self, narrate};
+use crate::narrate::{self, narrate};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::record::RecordKind;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::CostRow;
-use crate::audit::search::{LogSearch, SearchProgress};
+use crate::search::{LogSearch, SearchProgress};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Header, RecordKind};

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::costs::CostRow;
+use crate::costs::CostRow;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
 

@@ -12,7 +12,7 @@ use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 
 use super::lines::{FileEdit, LinePiece, lines_of};
-use crate::audit::change_payload::ChangeElement;
+use crate::change_payload::ChangeElement;
 
 /// Records per read.
 const PAGE: usize = 512;

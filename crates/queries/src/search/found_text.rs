@@ -8,8 +8,8 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_kit::{DocumentLimits, namespaces};
 
-use crate::audit::first_cause::FirstCause;
-use crate::audit::{glance, texts};
+use crate::first_cause::FirstCause;
+use crate::{glance, texts};
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};

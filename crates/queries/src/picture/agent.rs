@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use super::rows::{StepKind, StepRow, StepState, urgent};
-use crate::audit::costs::CostRow;
-use crate::audit::first_cause::FirstCause;
-use crate::audit::glance::SystemError;
-use crate::audit::tree::{CallEndKind, CallNode, ItemOutcome, ThreadTree};
-use crate::audit::why::ThreadWaits;
+use crate::costs::CostRow;
+use crate::first_cause::FirstCause;
+use crate::glance::SystemError;
+use crate::tree::{CallEndKind, CallNode, ItemOutcome, ThreadTree};
+use crate::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
 use systole_show::columns::{cut_always, plain};

@@ -5,7 +5,7 @@
 
 use super::kinds::{attempt_of, words};
 use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
-use crate::audit::first_cause::FirstCause;
+use crate::first_cause::FirstCause;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;

@@ -5,9 +5,9 @@
 use serde_json::{Value, json};
 
 use super::{ListedWait, ModelUse, ThreadTimer, ThreadWaits, WaitReason, WorkingTime, brief, ends};
-use crate::audit::first_cause::FirstCause;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::runs::{RunStep, StepProgress};
+use crate::first_cause::FirstCause;
+use crate::pauses::ThreadPause;
+use crate::runs::{RunStep, StepProgress};
 use systole_core::pump::state::ThreadState;
 use systole_core::types::time::Millis;
 

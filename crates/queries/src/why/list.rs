@@ -5,7 +5,7 @@
 
 use super::kinds::words;
 use super::{CallWait, ThreadWaits, WaitReason};
-use crate::audit::runs::RunStep;
+use crate::runs::RunStep;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
 use systole_show::columns::{self, cut, cut_counted, width, wrapped};

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
-use crate::audit::why::{WaitReason, brief, drawn};
+use crate::why::{WaitReason, brief, drawn};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::CauseKind;
-use crate::audit::causes::{back, opens};
-use crate::audit::glance::glance;
+use crate::causes::{back, opens};
+use crate::glance::glance;
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::ids::{CallPath, Name};
@@ -74,7 +74,7 @@ pub struct AskedModelOutcome {
 }
 
 /// The call and the turn in which a listener sent it; `None` for records of the core or of outsiders.
-pub(in crate::audit) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
+pub(crate) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let call = h.call.as_ref()?;
     match (h.kind, h.code) {

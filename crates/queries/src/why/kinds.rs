@@ -5,7 +5,7 @@
 //! program output made visible.
 
 use super::WaitReason;
-use crate::audit::posts::Outage;
+use crate::posts::Outage;
 use systole_core::rules::outage_words;
 use systole_core::rules::question;
 use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
@@ -126,7 +126,7 @@ impl CallWait {
     }
 
     /// Whether only a person can end it.
-    pub(in crate::audit) const fn is_up_to_a_person(&self) -> bool {
+    pub(crate) const fn is_up_to_a_person(&self) -> bool {
         matches!(self, CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Paused { .. })
     }
 

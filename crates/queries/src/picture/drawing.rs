@@ -3,7 +3,7 @@
 //! Rows come in; lines that fit the layout go out. Text of payloads is already plain.
 
 use super::rows::{RunPicture, StepRow, StepState};
-use crate::audit::costs::CostRow;
+use crate::costs::CostRow;
 use systole_core::types::time::{Millis, spoken};
 use systole_show::columns::{counted, cut, plain, width};
 use systole_show::layout::{TextTone, paint};

@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use super::{ThreadTree, read, to_json};
-use crate::audit::pauses::ThreadPause;
-use crate::audit::posts::DueCalls;
-use crate::audit::whole::LogState;
-use crate::audit::why::ThreadWaits;
+use crate::pauses::ThreadPause;
+use crate::posts::DueCalls;
+use crate::whole::LogState;
+use crate::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
