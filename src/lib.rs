@@ -11,10 +11,6 @@
 //!
 //! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
 
-pub mod edges;
-
-pub mod audit;
-
 pub mod config;
 
 pub mod runtime;

@@ -14,15 +14,15 @@ use super::looking::{self, parted};
 use super::place::Place;
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::audit::erasing::{
-    self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
-};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::{self, prompt_view};
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
 use systole_core::types::record::{Header, Record, head_zero};
+use systole_export::erasing::{
+    self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
+};
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};

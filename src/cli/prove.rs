@@ -18,9 +18,9 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
-use crate::audit::verdict::{GatheredLog, ProvedEntry};
 use crate::runtime::prompt_view;
 use crate::runtime::proving::notes_of;
+use systole_export::verdict::{GatheredLog, ProvedEntry};
 use systole_log::{notes, paging, sqlite};
 
 /// Writes one record with the proof that it is in the log.

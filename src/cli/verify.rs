@@ -17,14 +17,14 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
 use super::{here, hindered, looking, proved, verified_prompts};
-use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
-    GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
-};
 use crate::runtime::prompt_view;
 use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_export::verdict::{
+    AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
+    GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
+};
 use systole_log::notes;
 use systole_log::sqlite::{self, SqliteReader, VerifySummary};
 use systole_queries::fold_rows::{self, FoldRowsFound};

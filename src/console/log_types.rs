@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::export::record_line::ExportedRecord;
+use systole_export::record_line::ExportedRecord;
 
 /// What a command elsewhere reads first.
 #[derive(Debug, Serialize, Deserialize)]

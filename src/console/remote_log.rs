@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 use super::api_types::ApiRefusal;
 use super::client::{DoorClient, DoorClientFault};
 use super::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
-use crate::audit::export::record_line::bytes_of;
 use kept::KeptRecords;
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_export::record_line::bytes_of;
 use systole_queries::causes::PlacedRecord;
 
 /// Most records and most ids of one answer: the limits of the routes.

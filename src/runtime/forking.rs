@@ -14,8 +14,8 @@ use systole_core::types::time::Millis;
 
 use super::prompt_view;
 use super::replaying::RecordedTree;
-use crate::audit::document_use::DocumentUse;
-use crate::audit::erasures::{self, LossCheck};
+use systole_export::document_use::DocumentUse;
+use systole_export::erasures::{self, LossCheck};
 
 /// Records per read.
 const PAGE: usize = 512;

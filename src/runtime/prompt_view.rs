@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use systole_agent::chain::{self, ParsedLink};
 
-use crate::audit::erasures::PromptReading;
 use crate::config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
+use systole_export::erasures::PromptReading;
 use systole_queries::prompts::{self, JournaledCall, PromptFault};
 
 /// A call to a model, with the links of its prompt.

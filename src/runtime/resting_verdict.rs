@@ -5,8 +5,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::audit::verdict::AuditAnswer;
 use systole_core::types::ports::Position;
+use systole_export::verdict::AuditAnswer;
 
 /// What the pages say of a log at rest.
 #[derive(Clone, Debug)]

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use systole::audit::erasing::{self, ErasureScope};
 use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::{CallPath, Digest};
 use systole_core::types::ports::{
     Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero};
+use systole_export::erasing::{self, ErasureScope};
 use systole_log::sqlite;
 
 use crate::approving::waits;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use systole::audit::verdict::GatheredLog;
 use systole::runtime::prompt_view::READING;
 use systole_core::rules::core_payload;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::{MessageId, ThreadId};
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position};
 use systole_core::types::record::{Header, Record, RecordKind};
+use systole_export::verdict::GatheredLog;
 use systole_log::sqlite;
 
 use crate::approving::waits;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use systole::audit::export::statement::{self, ExportPredicate, FORM};
-use systole::edges::archive::ArchiveWriter;
+use systole_export::archive::ArchiveWriter;
+use systole_export::statement::{self, ExportPredicate, FORM};
 use systole_soak::dice::SeededDice;
 
 use crate::export::{done, keyed};

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::audit::kinship;
 use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
 use crate::runtime::prompt_view;
 use crate::runtime::running::orphans_of;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;
+use systole_export::kinship;
 use systole_log::sqlite;
 
 /// Most misfits to name.

@@ -4,11 +4,11 @@ use super::super::exit::CommandExit;
 use super::super::find::xpath_fault;
 use super::super::looking::Looking;
 use super::ExportEnd;
-use crate::audit::export::redaction::Redaction;
-use crate::audit::export::{ExportFault, ExportScope};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::Record;
+use systole_export::redaction::Redaction;
+use systole_export::{ExportFault, ExportScope};
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
 
 /// The word for all sensitive values.

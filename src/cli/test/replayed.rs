@@ -9,7 +9,6 @@ use super::super::replay::{self, ReplayVerdict};
 use super::super::screen::Screen;
 use super::super::verify::exported;
 use super::play::Failed;
-use crate::audit::export::{ExportScope, thread_xml};
 use crate::config::FilePlace;
 use crate::config::rehearsal::{ExpectedReplay, Rehearsal};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
@@ -19,6 +18,7 @@ use crate::runtime::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShe
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_queries::narrate::narrate;
 

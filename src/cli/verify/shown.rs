@@ -8,11 +8,11 @@ use super::super::place::quoted;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
 use super::{Kept, damage};
-use crate::audit::export::holes::HoleReason;
-use crate::audit::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
 use crate::runtime::prompt_view;
 use crate::runtime::resting_verdict::{ExportedProof, FileState, RestingVerdict};
 use systole_core::types::ports::{LogFault, Position};
+use systole_export::holes::HoleReason;
+use systole_export::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
 use systole_log::sqlite;
 use systole_show::columns::{counted, plain};
 

@@ -9,7 +9,7 @@ use systole_http::HttpAddress;
 use super::super::exit::CommandExit;
 use super::super::here;
 use super::super::screen::Screen;
-use crate::audit::verdict::{CheckpointKeeper, CheckpointSource};
+use systole_export::verdict::{CheckpointKeeper, CheckpointSource};
 use systole_show::columns::plain;
 use systole_witness::WitnessFault;
 

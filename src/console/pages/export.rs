@@ -9,14 +9,14 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::asked::PageRequest;
 use super::shorten::encoded;
-use crate::audit::export::documents::NamedDocuments;
-use crate::audit::export::{ExportFault, ExportScope, page};
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, thread_of};
 use crate::console::request_refusals::unfit_address;
 use crate::runtime::prompt_view;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_export::documents::NamedDocuments;
+use systole_export::{ExportFault, ExportScope, page};
 
 /// Largest file.
 const MOST: usize = 64 << 20;

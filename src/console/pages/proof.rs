@@ -12,10 +12,6 @@ use systole_proof::policy::TrustPolicy;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
-use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointKeeper, CheckpointSource, GatheredLog, LogExamination,
-    LogVerdict, ProofStanding,
-};
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_address;
@@ -27,6 +23,10 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_export::verdict::{
+    AuditAnswer, CheckpointFinding, CheckpointKeeper, CheckpointSource, GatheredLog, LogExamination,
+    LogVerdict, ProofStanding,
+};
 use systole_log::notes;
 use systole_show::columns::plain;
 use systole_system::system::FileFault;

@@ -12,13 +12,13 @@ use axum::{Extension, Json};
 use super::answers::answer;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::audit::export::record_line::{ExportedRecord, hex_of};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+use systole_export::record_line::{ExportedRecord, hex_of};
 use systole_queries::causes::PlacedRecord;
 use systole_queries::log_reads::working_threads;
 

@@ -1,10 +1,10 @@
 //! The starts and pauses of an organism, for an export and from one.
 
 use super::tree_records::{SystemEvent, SystemEvents};
-use crate::audit::export::starts::ExportedStart;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
+use systole_export::starts::ExportedStart;
 
 impl SystemEvents {
     /// What an export of records between two positions needs: the events between them, and the last start and the last

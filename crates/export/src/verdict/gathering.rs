@@ -6,8 +6,8 @@ use std::path::Path;
 use std::vec;
 
 use super::programs::{StartedFile, StartedFiles};
-use crate::audit::erasures::PromptReading;
-use crate::audit::kinship;
+use crate::erasures::PromptReading;
+use crate::kinship;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ExportFault;
 use super::record_line::{bytes_of, hex_of};
-use crate::audit::document_use::DocumentUse;
+use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::Record;

@@ -6,7 +6,7 @@ use serde_json::json;
 use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::statement::{decoded, encoded, key_id, sign, verify};
 
-use crate::audit::document_use::DocumentUse;
+use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
 
 /// The type of the payload.

@@ -8,7 +8,7 @@ use systole_proof::tree::TreeHash;
 
 use super::statement::{ExportStatement, StatementSigner};
 use super::verifying::WalkedExport;
-use crate::audit::verdict::{
+use crate::verdict::{
     AnswerStanding, AuditAnswer, CheckpointSource, GatheredLog, LogExamination, LogVerdict,
 };
 use systole_core::types::time::Millis;

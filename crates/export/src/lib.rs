@@ -4,12 +4,18 @@
 //! A reader of a log comes in; bytes of files go out. The records of one thread are read after those of another, a
 //! parent before its children, so memory does not grow with their bodies.
 
+pub mod archive;
 pub mod children;
 pub mod damage;
+pub mod document_use;
 pub mod documents;
+pub mod erasing;
+pub mod erasures;
 pub mod examination;
 pub mod exported_log;
 pub mod holes;
+pub mod kinship;
+pub mod mismatch;
 pub mod page;
 pub mod proof;
 pub mod record_line;
@@ -18,12 +24,13 @@ mod repeats;
 pub mod starts;
 pub mod statement;
 pub mod thread_xml;
+pub mod verdict;
 pub mod verifying;
 
 use std::collections::HashMap;
 use std::io;
 
-use super::erasures::{self, LossCheck, LossReport, PromptReading};
+use erasures::{LossCheck, LossReport, PromptReading};
 use holes::{ExportHole, HoleReason};
 use record_line::ExportedRecord;
 use redaction::Redaction;
