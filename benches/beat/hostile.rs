@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use systole::config;
 use systole::runtime::compiled_schemas::CompiledSchemas;
+use systole_config as config;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::flow::{JudgedContent, JudgedItem};

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream as _;
-use systole::config::{self, Durability, LogKept};
 use systole::runtime::plan::{BusAccess, LogPlace, RunPlan};
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
 use systole_carriers::{InlineListener, answering};
+use systole_config::{self as config, Durability, LogKept};
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, ReplyContent};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::config;
 use crate::console::api_types::ApiRecord;
 use crate::runtime::workflow_steps;
+use systole_config as config;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::CallState;
 use systole_core::pump::wake;

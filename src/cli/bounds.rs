@@ -7,7 +7,7 @@ use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
 use systole_workflow::bound::{Bound, BoundCount};
 
-use crate::config::{OrganismFile, bounds};
+use systole_config::{OrganismFile, bounds};
 use systole_show::columns::{self, wrapped};
 
 /// The lines about the workflows of a file.

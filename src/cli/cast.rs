@@ -16,9 +16,9 @@ use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
-use crate::config::OrganismFile;
 use crate::runtime::replaying::AgentModels;
 use systole_carriers::{InlineListener, ReplyFuture};
+use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
 
 /// Why an agent cannot be created.

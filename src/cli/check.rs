@@ -10,7 +10,7 @@ use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
-use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
+use systole_config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::stretch;
 use systole_kit::namespaces;
@@ -86,7 +86,7 @@ pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
 fn as_json(one: &Diagnostic) -> Value {
     let (code, severity) = (one.code.as_str(), one.severity().as_str());
     let mut told = json!({"code": code, "severity": severity, "message": one.message, "fix": one.fix});
-    let place = |place: &crate::config::FilePlace| {
+    let place = |place: &systole_config::FilePlace| {
         // A file as a whole has no line.
         let known = |number: usize| (place.line > 0).then_some(number);
         let end = place.column + place.span.chars().count();

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::config::OrganismFile;
+use systole_config::OrganismFile;
 use systole_show::columns::{plain, wrapped};
 use systole_show::layout::{TextTone, paint};
 

@@ -16,7 +16,7 @@ use systole_kit::payload::Payload;
 use systole_kit::schema::SchemaModel;
 use systole_kit::writer::visible_again;
 
-use crate::config;
+use systole_config as config;
 use systole_core::rules::introspection::{META_XSD, model_of};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;

@@ -21,10 +21,10 @@ use super::fresh::{self, Fresh};
 use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
-use crate::config::ORGANISM_JSON_SCHEMA;
 use ollama::LocalOllama;
 use provider::Choice;
 use systole_agent::spec::Provider;
+use systole_config::ORGANISM_JSON_SCHEMA;
 use systole_core::types::ids::Name;
 
 /// Write an organism that runs and answers.

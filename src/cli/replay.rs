@@ -14,12 +14,12 @@ use super::moments::typed_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
-use crate::config::{self, OrganismFile};
 use crate::runtime::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
     ReplayedTree, StandInProgram, SystemEvents, replay,
 };
 use systole_agent::spec::AgentSpec;
+use systole_config::{self as config, OrganismFile};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;

@@ -26,11 +26,11 @@ use super::hindered;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::exported;
-use crate::config::rehearsal::{self, Rehearsal, TestFile};
-use crate::config::{Diagnostic, TEST_JSON_SCHEMA};
 use exports::ExportTest;
 use play::Failed;
 use stage::Stage;
+use systole_config::rehearsal::{self, Rehearsal, TestFile};
+use systole_config::{Diagnostic, TEST_JSON_SCHEMA};
 
 /// The extension of test files.
 const ENDING: &str = ".test.yaml";

@@ -12,7 +12,7 @@ use systole_workflow::spec::Workflow as Spec;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::config::OrganismFile;
+use systole_config::OrganismFile;
 use systole_show::columns::{plain, wrapped};
 
 /// What is wanted of a workflow.

@@ -13,7 +13,7 @@ use super::front::{OrganismHandle, OrganismPlaces};
 use super::resting_verdict::RestingVerdict;
 use super::spoken::Voice;
 use super::tail::LogTail;
-use crate::config;
+use systole_config as config;
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name};

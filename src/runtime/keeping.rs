@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
-use crate::config::Durability;
 use systole_bus::{Broker, LogStream, PATIENCE};
+use systole_config::Durability;
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader, LogWriter, LostRange};

@@ -5,7 +5,7 @@
 //! Credentials go in and never come out: this module prints none to a terminal or a trace.
 
 use super::runfile::Credential;
-use crate::config::{Diagnostic, FileMistakes, TokenSource};
+use systole_config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -99,7 +99,7 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::FilePlace;
+    use systole_config::FilePlace;
 
     fn source(client: &str, variable: &str, line: usize) -> TokenSource {
         let place = FilePlace {

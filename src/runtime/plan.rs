@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::proving::{ProofPlan, SigningFault};
-use crate::config::LogKept;
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerFault, Credentials};
 use systole_carriers::{InheritedVariables, InlineListener};
+use systole_config::LogKept;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};

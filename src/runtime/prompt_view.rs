@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use systole_agent::chain::{self, ParsedLink};
 
-use crate::config;
+use systole_config as config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_export::erasures::PromptReading;

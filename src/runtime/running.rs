@@ -20,7 +20,6 @@ use super::spoken::Voice;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
-use crate::config;
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{
     self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
@@ -30,6 +29,7 @@ use systole_carriers::leases::{HmacTokens, LeaseTable};
 use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
 };
+use systole_config as config;
 use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use systole::config;
-use systole::config::agentfile::{ConversionServices, convert};
+use systole_config as config;
+use systole_config::agentfile::{ConversionServices, convert};
 
 use crate::golden::golden;
 use crate::organism::folder;

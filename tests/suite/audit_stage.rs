@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use systole::config;
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
+use systole_config as config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
 use systole_core::types::record::Record;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use systole::config::{self, Severity, page};
 use systole_agent::spec::Provider;
+use systole_config::{self as config, Severity, page};
 use systole_show::columns::width;
 
 use crate::program::{Ran, Running, systole};
@@ -252,7 +252,7 @@ fn explain_knows_keys_elements_commands_and_the_words_of_the_glossary() {
         assert!(ran.code == Some(0) && words.iter().all(|one| flat.contains(one)), "{typed:?}: {ran:?}");
         assert!(ran.stdout.lines().all(|line| width(line) <= 80), "{}", ran.stdout);
     };
-    for key in systole::config::KEYS {
+    for key in systole_config::KEYS {
         says(&[key.path], &[&format!("{} (key):", key.path), key.meaning, "default:"]);
     }
     says(&["agents.clerk.dialect"], &["agents.NAME.dialect (key):", "default: xml"]);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use systole::config;
+use systole_config as config;
 use systole_core::types::ids::Digest;
 
 const FILE: &str = "organism: {name: acme}

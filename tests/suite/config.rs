@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use systole::config::{self, FileMistakes, KEYS};
+use systole_config::{self as config, FileMistakes, KEYS};
 use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::composition::{ApprovalRule, Composition, GatherRule, OnUnknown, Reach, SchemaId};
 use systole_core::types::ids::{Digest, Name};

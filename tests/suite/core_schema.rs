@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole::config::{CORE_XSD, ENVELOPE_XSD};
+use systole_config::{CORE_XSD, ENVELOPE_XSD};
 use systole_core::rules::budget_payload;
 use systole_core::rules::core_payload::{self, AttemptRecord};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};

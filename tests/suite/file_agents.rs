@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, FileMistakes, OrganismFile, page};
 use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, Provider, ThinkingRule, ToolChoice};
+use systole_config::{self as config, FileMistakes, OrganismFile, page};
 use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
 use systole_core::types::composition::{DescribeScope, OnUnknown, Reach};

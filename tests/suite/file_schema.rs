@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use systole::config::{self, ConfigKey, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, organism_json_schema};
+use systole_config::{self as config, ConfigKey, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, organism_json_schema};
 
 const SCHEMA: &str = "schemas/organism.schema.json";
 

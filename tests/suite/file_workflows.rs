@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, FileMistakes, OrganismFile};
 use systole_agent::spec::Dialect;
+use systole_config::{self as config, FileMistakes, OrganismFile};
 use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ids::Name;
 use systole_workflow::spec::{

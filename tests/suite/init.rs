@@ -75,7 +75,7 @@ fn an_example_is_written_whole() {
         let first = shell.run("head -1 organism.yaml");
         assert_eq!(first, "# yaml-language-server: $schema=organism.schema.json\n");
         let schema = shell.run("cat organism.schema.json");
-        assert_eq!(schema, systole::config::ORGANISM_JSON_SCHEMA);
+        assert_eq!(schema, systole_config::ORGANISM_JSON_SCHEMA);
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use systole::config;
 use systole::runtime::compiled_schemas::CompiledSchemas;
+use systole_config as config;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
 use systole_judge::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::config;
 use systole::runtime::plan::{LogPlace, RunPlan, StartFault};
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
 use systole_carriers::InlineListener;
+use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};

@@ -298,7 +298,7 @@ fn no_tests_is_a_mistake_of_the_command() {
 
 #[test]
 fn the_schema_and_the_page_have_every_key() {
-    use systole::config::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
+    use systole_config::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
     let text = serde_json::to_string_pretty(&test_json_schema()).unwrap() + "\n";
     crate::golden::golden("schemas/test.schema.json", text);
     let page = std::fs::read_to_string(root().join("docs/reference/tests.md")).unwrap();

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use systole::config::{self, FileMistakes};
 use systole::runtime::compiled_schemas::CompiledSchemas;
+use systole_config::{self as config, FileMistakes};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 use systole_core::types::flow::Judge as _;

@@ -149,10 +149,10 @@ fn a_vocabulary_of_the_house_is_shown_by_its_name() {
     let house = house();
     let show = |name: &str| systole(house.path(), &["schema", "show", name]);
     for (name, xsd) in [
-        ("talk", systole::config::TALK_XSD),
-        ("talk/", systole::config::TALK_XSD),
-        ("core", systole::config::CORE_XSD),
-        ("envelope.xsd", systole::config::ENVELOPE_XSD),
+        ("talk", systole_config::TALK_XSD),
+        ("talk/", systole_config::TALK_XSD),
+        ("core", systole_config::CORE_XSD),
+        ("envelope.xsd", systole_config::ENVELOPE_XSD),
     ] {
         let ran = show(name);
         assert_eq!((ran.code, ran.stdout.as_bytes()), (Some(0), xsd), "{name}: {}", ran.stderr);

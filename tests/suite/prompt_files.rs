@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, FileMistakes, OrganismFile};
+use systole_config::{self as config, FileMistakes, OrganismFile};
 
 const FILE: &str = "organism: {name: hello}
 models: {main: {provider: anthropic, model: some-model, key_env: ANTHROPIC_API_KEY}}

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config;
+use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 

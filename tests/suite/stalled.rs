@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole::config;
 use systole::runtime::plan::{LogPlace, RunPlan};
 use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
 use systole::runtime::waiting::SenderReply;
+use systole_config as config;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::NoObserver;
 use systole_log::memory::{CommitFailure, MemoryLog};

@@ -10,10 +10,10 @@ use systole_agent::spec::Provider;
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
-use crate::config::{DEFAULT_LISTEN, OrganismFile};
 use crate::runtime::keyring::Keyring;
 use crate::runtime::runfile::{Credential, RunFile};
 use systole_carriers::{InheritedVariables, StartCheck, try_start};
+use systole_config::{DEFAULT_LISTEN, OrganismFile};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_log::sqlite;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use systole_kit::schema::{SchemaModel, nearest};
 
 use super::super::{Arguments, help};
-use crate::config::KEYS;
+use systole_config::KEYS;
 
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 const ELEMENTS: &str = include_str!("../../../docs/reference/elements.md");

@@ -15,7 +15,7 @@ use crate::cli::fresh;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config;
+use systole_config as config;
 use systole_core::types::ids::Name;
 
 /// Writes a listener into the organism, with a test that passes as written.

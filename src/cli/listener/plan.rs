@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cli::fresh::Fresh;
 use crate::cli::place::quoted;
-use crate::config::OrganismFile;
+use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
 
 /// The default address of a broker that the organism file does not name yet.

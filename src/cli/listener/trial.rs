@@ -21,9 +21,9 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
-use crate::config;
 use crate::console::api_types::ApiRefusal;
 use crate::runtime::trying::{self, TrialFault};
+use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 

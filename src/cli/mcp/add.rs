@@ -21,7 +21,7 @@ use crate::cli::hindered;
 use crate::cli::listener::inserted;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
-use crate::config;
+use systole_config as config;
 use systole_core::types::ids::Name;
 
 /// The files that are looked for beside the organism's file.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::install::net_address;
-use crate::config::McpServer;
+use systole_config::McpServer;
 use systole_core::types::composition::ProgramSandbox;
 
 /// What stands before the name of a host that a program looked for in vain.
@@ -74,7 +74,7 @@ fn in_units(bytes: u64) -> String {
 
 /// Whether a path is one that every installed server has.
 fn is_installed(path: &Path, directory: &Path) -> bool {
-    path.strip_prefix(directory).is_ok_and(|path| path.starts_with(crate::config::SERVERS))
+    path.strip_prefix(directory).is_ok_and(|path| path.starts_with(systole_config::SERVERS))
 }
 
 /// Whether a path is in a folder.

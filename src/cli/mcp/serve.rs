@@ -16,13 +16,13 @@ use crate::cli::place::Place;
 use crate::cli::run::run_file;
 use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
-use crate::config::{OrganismFile, TokenSource};
 use crate::console::http::{self, HttpDoor};
 use crate::console::mcp_client::McpClient;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::pump_loop::StopWait;
 use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
 use crate::runtime::running::Organism;
+use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
 use systole_log::sqlite;
 

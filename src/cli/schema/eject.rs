@@ -14,7 +14,7 @@ use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config::{self, EjectedTexts, NotEjected};
+use systole_config::{self as config, EjectedTexts, NotEjected};
 use systole_core::types::composition::Schema;
 use systole_core::types::ids::Digest;
 

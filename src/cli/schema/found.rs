@@ -10,7 +10,7 @@ use systole_kit::schema::{SchemaModel, nearest};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config::{
+use systole_config::{
     CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PAYLOADS, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD,
     WORKSPACE_XSD,
 };

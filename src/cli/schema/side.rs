@@ -11,7 +11,7 @@ use systole_kit::schema::SchemaModel;
 use crate::cli::exit::CommandExit;
 use crate::cli::screen::Screen;
 use crate::cli::{hindered, place};
-use crate::config;
+use systole_config as config;
 use systole_judge::SchemaSource;
 use systole_judge::trial::{SchemaTrial, TrialOutcome};
 

@@ -9,8 +9,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::folder_copying::{CopyBudget, removed};
-use crate::config::work_on_copy;
 use crate::runtime::runfile::random_hex;
+use systole_config::work_on_copy;
 use systole_core::types::composition::{Composition, Reach};
 use systole_system::system::told;
 

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::stage::{Stage, Stuck};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
-use crate::config::FilePlace;
-use crate::config::rehearsal::{
-    ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
-};
 use crate::console::api_types;
 use crate::console::ending::CallResult;
 use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::SenderReply;
+use systole_config::FilePlace;
+use systole_config::rehearsal::{
+    ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
+};
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;

@@ -8,9 +8,9 @@ use systole_kit::line::Line;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};
 
-use crate::config::FilePlace;
-use crate::config::rehearsal::StandIn;
 use systole_carriers::{InlineListener, ReplyFuture};
+use systole_config::FilePlace;
+use systole_config::rehearsal::StandIn;
 
 /// The code of a failure by a stand-in.
 const CODE: &str = "stand-in";
@@ -55,7 +55,7 @@ impl StandingIn {
     fn say(&self, asked: &Delivered) -> ReplyContent {
         let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
         let mut counts = self.counts();
-        let fits = |(at, answer): &(usize, &crate::config::rehearsal::StandInAnswer)| {
+        let fits = |(at, answer): &(usize, &systole_config::rehearsal::StandInAnswer)| {
             counts.given.get(*at).is_some_and(|given| *given < answer.times)
                 && answer.only_if.iter().all(|text| request.contains(text.as_str()))
         };

@@ -17,8 +17,10 @@ use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::init::provider::{self, Choice};
 use crate::cli::screen::Screen;
-use crate::config;
-use crate::config::agentfile::{ConversionNote, ConversionResult, ConversionServices, NotConverted, convert};
+use systole_config as config;
+use systole_config::agentfile::{
+    ConversionNote, ConversionResult, ConversionServices, NotConverted, convert,
+};
 use systole_system::system::told;
 
 /// Convert an Agentfile into an organism's file, and print it.

@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::journal_model::JournalModel;
 use super::shelf::{CannotReplay, LiveFault, LiveFaultKind};
-use crate::config::OrganismFile;
+use systole_config::OrganismFile;
 use systole_system::system;
 
 /// The models that an agent may ask: its own, and the fallbacks of that model.

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use super::journal_model::{JournalModel, NoPauses};
 use super::live_agent::LiveAgent;
 use super::shelf::CannotReplay;
-use crate::config::OrganismFile;
+use systole_config::OrganismFile;
 
 /// Requests that may wait for a recorded answer at once. A request without one keeps its place.
 const AT_ONCE: usize = 1 << 20;

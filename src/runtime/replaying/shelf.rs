@@ -9,8 +9,8 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
-use crate::config::{self, OrganismFile};
 use crate::runtime::compiled_schemas::CompiledSchemas;
+use systole_config::{self as config, OrganismFile};
 
 /// The time limit of a delivery in a replay. Recorded timeouts are replayed as such, so no clock decides about them.
 const TIMEOUT_MS: u64 = 10 * 365 * 24 * 3_600_000;

@@ -1,7 +1,7 @@
 //! Rows 8, 9, 30, 31 and 32: forged names, names that reach for other things, and lies about the
 //! sender.
 
-use systole::config;
+use systole_config as config;
 
 use crate::http::HOUSE;
 use crate::organism::{ECHO_XSD, folder};

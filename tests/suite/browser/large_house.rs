@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole::config;
 use systole::console::http::HttpDoor;
 use systole::runtime::keyring::Keyring;
 use systole::runtime::plan::{LogPlace, RunPlan};
@@ -18,6 +17,7 @@ use systole::runtime::runfile::Credential;
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
 use systole_carriers::{InlineListener, answering};
+use systole_config as config;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_kit::envelope::Delivered;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, Diagnostic};
+use systole_config::{self as config, Diagnostic};
 use systole_core::types::codes::Code;
 use systole_show::columns::wrapped;
 

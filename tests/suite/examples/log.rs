@@ -44,7 +44,7 @@ async fn damaged(book: &mut ExampleBook) {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
-    let path = systole::config::load(&folder.path().join("organism.yaml")).unwrap().log;
+    let path = systole_config::load(&folder.path().join("organism.yaml")).unwrap().log;
     let log = rusqlite::Connection::open(&path).unwrap();
     assert_eq!(log.execute("UPDATE record SET id = x'00' WHERE key = 'k'", []).unwrap(), 1);
     drop(log);

@@ -20,7 +20,7 @@ mod views;
 mod waits;
 mod wrong_primitives;
 
-use systole::config::CORE_XSD;
+use systole_config::CORE_XSD;
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 /// Checks that the core's text is valid under the core's own schema.

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use quick_xml::NsReader;
 use quick_xml::events::Event;
 use quick_xml::name::ResolveResult;
-use systole::config;
 use systole_agent::Agent;
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, HttpLimits, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest,
     Models, NativeCall, StopReason, SystemRandom, TokenUsage,
 };
 use systole_carriers::{answering, conversing};
+use systole_config as config;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
 use systole_core::types::record::Record;

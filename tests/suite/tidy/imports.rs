@@ -47,14 +47,14 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
-    ("systole_agent", &["src/config/", "src/runtime/", "src/cli/"]),
+    ("systole_agent", &["crates/config/src/", "src/runtime/", "src/cli/"]),
     // A server's tools are made into a listener by the file and the running organism. See docs/decisions/0049.
-    ("systole_mcp", &["src/config/", "src/runtime/", "src/console/mcp", "src/cli/"]),
+    ("systole_mcp", &["crates/config/src/", "src/runtime/", "src/console/mcp", "src/cli/"]),
     // A listener of code is made from the file like an agent. See docs/decisions/0048.
-    ("systole_code", &["src/config/", "src/runtime/", "src/cli/"]),
-    ("systole_workspace", &["src/config/", "src/runtime/", "src/cli/"]),
+    ("systole_code", &["crates/config/src/", "src/runtime/", "src/cli/"]),
+    ("systole_workspace", &["crates/config/src/", "src/runtime/", "src/cli/"]),
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
-    ("systole_workflow", &["src/config/", "src/runtime/", "src/cli/"]),
+    ("systole_workflow", &["crates/config/src/", "src/runtime/", "src/cli/"]),
     // The core and the loader know a sandbox as data. See docs/decisions/0047.
     ("systole_sandbox", &["crates/carriers/src/process/", "src/cli/mod.rs", "src/cli/doctor/sandbox.rs"]),
     ("landlock", &[]),
@@ -286,7 +286,7 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("src/edges/a.rs", "fn f(model: systole_agent::spec::Model) {}");
     breach("crates/core/src/pump/a.rs", "use systole_workflow::spec::Workflow;");
     breach("crates/core/src/rules/a.rs", "use std::fs;");
-    breach("src/config/a.rs", "use systole_sandbox::SandboxLevel;");
+    breach("crates/config/src/a.rs", "use systole_sandbox::SandboxLevel;");
     breach("src/edges/a.rs", "use nix::unistd::close;");
     breach("src/shed/a.rs", "");
     let fine = "use super::types; // crate::rules\nuse crate::types::x; const A: &str = \"crate::cli\";";

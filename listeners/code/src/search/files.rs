@@ -126,8 +126,8 @@ mod tests {
         assert!(fits("x lang:py", "a.pyi") && !fits("x -lang:python", "a.py"));
         assert!(fits("x file:keys.rs", "src/keys.rs") && fits("x file:k*s.rs", "src/keys.rs"));
         assert!(!fits("x file:k*.py", "src/keys.rs"));
-        assert!(fits("x dir:config", "src/config/a.rs") && !fits("x dir:config", "src/configs/a.rs"));
-        assert!(fits("x dir:src/config", "src/config/a.rs") && !fits("x -dir:src", "src/a.rs"));
+        assert!(fits("x dir:config", "crates/config/src/a.rs") && !fits("x dir:config", "src/configs/a.rs"));
+        assert!(fits("x dir:crates/config/src", "crates/config/src/a.rs") && !fits("x -dir:src", "src/a.rs"));
     }
 
     #[test]

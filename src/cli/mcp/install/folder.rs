@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::fault::NotInstalled;
-use crate::config::{RECORD, SERVERS, install_folder};
+use systole_config::{RECORD, SERVERS, install_folder};
 
 /// A new folder that is not in its place yet.
 pub(in crate::cli::mcp) struct NewFolder {

@@ -15,8 +15,8 @@ use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, PackageLo
 use systole_mcp::schema::{PinFile, PinnedPackage};
 
 use crate::cli::screen::Screen;
-use crate::config::{self, McpServer, RECORD, install_folder};
 use systole_carriers::InheritedVariables;
+use systole_config::{self as config, McpServer, RECORD, install_folder};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_system::system::told;

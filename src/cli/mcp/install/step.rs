@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fault::NotInstalled;
-use crate::config::McpServer;
 use systole_carriers::{InheritedVariables, output_of, sandbox_level};
+use systole_config::McpServer;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 use systole_core::types::ids::Name;
 use systole_system::system::told;

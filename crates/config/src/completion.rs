@@ -14,7 +14,7 @@ use systole_core::types::time::UNITS;
 const STEPS: &str = "workflows.NAME.goals";
 
 /// The schema's text, as stored in `schemas/organism.schema.json`.
-pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../schemas/organism.schema.json");
+pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../../schemas/organism.schema.json");
 
 /// Makes the schema from the table of keys.
 pub fn organism_json_schema() -> Value {
@@ -31,7 +31,7 @@ pub fn organism_json_schema() -> Value {
 }
 
 /// The schema of test files, as stored in `schemas/test.schema.json`.
-pub const TEST_JSON_SCHEMA: &str = include_str!("../../schemas/test.schema.json");
+pub const TEST_JSON_SCHEMA: &str = include_str!("../../../schemas/test.schema.json");
 
 /// Makes the schema of test files from their table of keys.
 pub fn test_json_schema() -> Value {

@@ -26,18 +26,14 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, Listener, Schema};
 
 /// The resolved workflows of a file.
-pub(in crate::config) struct Resolution {
-    pub(in crate::config) workflows: Vec<spec::Workflow>,
+pub(crate) struct Resolution {
+    pub(crate) workflows: Vec<spec::Workflow>,
     /// Warnings, each with its sort position.
-    pub(in crate::config) warnings: Vec<(usize, Diagnostic)>,
+    pub(crate) warnings: Vec<(usize, Diagnostic)>,
 }
 
 /// Looks everything up.
-pub(in crate::config) fn resolve(
-    diagnostics: &mut Diagnostics,
-    declared: &Declared,
-    composed: &Composed,
-) -> Resolution {
+pub(crate) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared, composed: &Composed) -> Resolution {
     let mut made = Resolution { workflows: Vec::new(), warnings: Vec::new() };
     if declared.parties.iter().all(|party| party.workflow.is_none()) {
         return made;

@@ -19,12 +19,12 @@ use systole_core::types::limits;
 use systole_system::system;
 
 /// The schema of core payloads.
-pub const CORE_XSD: &[u8] = include_bytes!("../../schemas/core.xsd");
+pub const CORE_XSD: &[u8] = include_bytes!("../../../schemas/core.xsd");
 /// The schema of the envelope.
-pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../schemas/envelope.xsd");
+pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
-pub const TALK_XSD: &[u8] = include_bytes!("../../schemas/talk.xsd");
+pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
 pub use systole_code::CODE_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
 pub use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD};

@@ -1,7 +1,7 @@
 //! The table of keys of a test file. The reader of test files and the JSON Schema for editors both use it, so a key
 //! that is not in this table is rejected.
 
-use crate::config::key::{ConfigKey, KeyForm, MeasureBounds, key};
+use crate::key::{ConfigKey, KeyForm, MeasureBounds, key};
 
 /// The path in the table above the keys of a test file.
 pub const TOP: &str = "#test";

@@ -105,7 +105,7 @@ pub use programs::work_on_copy;
 pub use proof::ProofSettings;
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
-pub(super) use workflows::taken_ids;
+pub(crate) use workflows::taken_ids;
 
 /// An organism's file, read and checked: the data for the pump, and for the program around it.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::steps::{self, KeyRules, PlacedText};
-use crate::config::diagnostic::FilePlace;
-use crate::config::diagnostics::Diagnostics;
-use crate::config::value::{Fields, text, word};
+use crate::diagnostic::FilePlace;
+use crate::diagnostics::Diagnostics;
+use crate::value::{Fields, text, word};
 use systole_core::types::codes::Code;
 
 /// An export that is replayed under the organism of the test.

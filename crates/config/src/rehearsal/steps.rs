@@ -6,10 +6,10 @@ use std::path::Path;
 use systole_kit::schema::nearest;
 
 use super::payload::{self, Among, ExpectedPayload};
-use crate::config::diagnostic::FilePlace;
-use crate::config::diagnostics::Diagnostics;
-use crate::config::tree::{Node, Span, Value};
-use crate::config::value::{self, At, Fields, fields, text, texts};
+use crate::diagnostic::FilePlace;
+use crate::diagnostics::Diagnostics;
+use crate::tree::{Node, Span, Value};
+use crate::value::{self, At, Fields, fields, text, texts};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;

@@ -8,11 +8,11 @@ use systole_kit::schema::nearest;
 
 use super::payload::{self, Among};
 use super::table::STAND_IN;
-use crate::config::diagnostic::FilePlace;
-use crate::config::diagnostics::Diagnostics;
-use crate::config::traps;
-use crate::config::tree::{Node, Value};
-use crate::config::value::{At, count, flag, map, text, texts};
+use crate::diagnostic::FilePlace;
+use crate::diagnostics::Diagnostics;
+use crate::traps;
+use crate::tree::{Node, Value};
+use crate::value::{At, count, flag, map, text, texts};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;

@@ -6,42 +6,42 @@ use super::super::tree::Span;
 use super::super::value::At;
 
 /// A declared workflow, without the parts that every listener has.
-pub(in crate::config) struct WorkflowDeclaration {
-    pub(in crate::config) description: Option<String>,
+pub(crate) struct WorkflowDeclaration {
+    pub(crate) description: Option<String>,
     /// The agent for goals that name none.
-    pub(in crate::config) by: Option<At<String>>,
+    pub(crate) by: Option<At<String>>,
     /// Who takes tasks, for goals that do not say it.
-    pub(in crate::config) tasks: Option<Tasks>,
+    pub(crate) tasks: Option<Tasks>,
     /// Who supervises goals: an agent, or a person.
-    pub(in crate::config) supervise: Option<At<String>>,
-    pub(in crate::config) steps: Vec<Step>,
+    pub(crate) supervise: Option<At<String>>,
+    pub(crate) steps: Vec<Step>,
     /// Whether it accepts talk's `ask`, because the file names nothing else.
-    pub(in crate::config) takes_talk: bool,
+    pub(crate) takes_talk: bool,
     /// Whether it returns talk's `answer`, because the file names nothing else.
-    pub(in crate::config) gives_talk: bool,
+    pub(crate) gives_talk: bool,
 }
 
 /// A declared step.
-pub(in crate::config) struct Step {
-    pub(in crate::config) id: At<String>,
-    pub(in crate::config) work: Work,
-    pub(in crate::config) each: Option<At<String>>,
-    pub(in crate::config) at_once: u32,
-    pub(in crate::config) when: Vec<Condition>,
+pub(crate) struct Step {
+    pub(crate) id: At<String>,
+    pub(crate) work: Work,
+    pub(crate) each: Option<At<String>>,
+    pub(crate) at_once: u32,
+    pub(crate) when: Vec<Condition>,
     /// The place of `when`.
-    pub(in crate::config) when_at: Span,
-    pub(in crate::config) keeps_failure: bool,
-    pub(in crate::config) timeout_ms: Option<u64>,
-    pub(in crate::config) tries: u32,
-    pub(in crate::config) pause_ms: (u64, u64),
+    pub(crate) when_at: Span,
+    pub(crate) keeps_failure: bool,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) tries: u32,
+    pub(crate) pause_ms: (u64, u64),
     /// `None` if the file sets none.
-    pub(in crate::config) budget: Option<Budget>,
+    pub(crate) budget: Option<Budget>,
     /// Who supervises its goal, and the goals inside it.
-    pub(in crate::config) supervise: Option<At<String>>,
+    pub(crate) supervise: Option<At<String>>,
 }
 
 /// The declared work of a step.
-pub(in crate::config) enum Work {
+pub(crate) enum Work {
     Do(Goal),
     Call {
         element: At<String>,
@@ -62,30 +62,30 @@ pub(in crate::config) enum Work {
     Unread,
 }
 
-pub(in crate::config) struct Goal {
-    pub(in crate::config) words: String,
-    pub(in crate::config) by: Vec<At<String>>,
-    pub(in crate::config) gives: Option<At<String>>,
-    pub(in crate::config) sees: Option<Vec<At<String>>>,
-    pub(in crate::config) tasks: Option<Tasks>,
+pub(crate) struct Goal {
+    pub(crate) words: String,
+    pub(crate) by: Vec<At<String>>,
+    pub(crate) gives: Option<At<String>>,
+    pub(crate) sees: Option<Vec<At<String>>>,
+    pub(crate) tasks: Option<Tasks>,
 }
 
 /// Who takes tasks of a goal's agent.
-pub(in crate::config) struct Tasks {
-    pub(in crate::config) by: At<String>,
-    pub(in crate::config) at_most: u32,
+pub(crate) struct Tasks {
+    pub(crate) by: At<String>,
+    pub(crate) at_most: u32,
 }
 
-pub(in crate::config) struct Question {
-    pub(in crate::config) words: String,
-    pub(in crate::config) choices: Vec<At<String>>,
-    pub(in crate::config) shows: Vec<At<String>>,
-    pub(in crate::config) expires_ms: u64,
-    pub(in crate::config) otherwise: Option<At<String>>,
+pub(crate) struct Question {
+    pub(crate) words: String,
+    pub(crate) choices: Vec<At<String>>,
+    pub(crate) shows: Vec<At<String>>,
+    pub(crate) expires_ms: u64,
+    pub(crate) otherwise: Option<At<String>>,
 }
 
 /// The sources of a call's fields.
-pub(in crate::config) enum With {
+pub(crate) enum With {
     /// The fields of this goal's output with the same names.
     Goal(At<String>),
     /// One field, with the path of its value.
@@ -96,39 +96,39 @@ pub(in crate::config) enum With {
     Unread,
 }
 
-pub(in crate::config) enum Until {
+pub(crate) enum Until {
     /// With its place.
     Converged(Span),
     Holds(Vec<Condition>),
 }
 
 /// A declared condition.
-pub(in crate::config) struct Condition {
-    pub(in crate::config) path: At<String>,
+pub(crate) struct Condition {
+    pub(crate) path: At<String>,
     /// The accepted values.
-    pub(in crate::config) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<Wanted>,
     /// The place of the value.
-    pub(in crate::config) at: Span,
+    pub(crate) at: Span,
 }
 
 /// A written value or range.
-pub(in crate::config) struct Wanted {
-    pub(in crate::config) at: Span,
-    pub(in crate::config) text: String,
+pub(crate) struct Wanted {
+    pub(crate) at: Span,
+    pub(crate) text: String,
     /// Whether it has no quotes.
-    pub(in crate::config) is_plain: bool,
+    pub(crate) is_plain: bool,
 }
 
 impl WorkflowDeclaration {
     /// All steps, each before the steps inside it.
-    pub(in crate::config) fn every_step(&self) -> Vec<&Step> {
+    pub(crate) fn every_step(&self) -> Vec<&Step> {
         let mut found = Vec::new();
         collect(&self.steps, &mut found);
         found
     }
 
     /// The agents of a goal.
-    pub(in crate::config) fn agents_of<'d>(&'d self, goal: &'d Goal) -> &'d [At<String>] {
+    pub(crate) fn agents_of<'d>(&'d self, goal: &'d Goal) -> &'d [At<String>] {
         match goal.by.as_slice() {
             [] => self.by.as_slice(),
             named => named,
@@ -136,12 +136,12 @@ impl WorkflowDeclaration {
     }
 
     /// Who takes tasks of the agents of a goal.
-    pub(in crate::config) fn tasks_of<'d>(&'d self, goal: &'d Goal) -> Option<&'d Tasks> {
+    pub(crate) fn tasks_of<'d>(&'d self, goal: &'d Goal) -> Option<&'d Tasks> {
         goal.tasks.as_ref().or(self.tasks.as_ref())
     }
 }
 
-pub(in crate::config) fn collect<'d>(steps: &'d [Step], found: &mut Vec<&'d Step>) {
+pub(crate) fn collect<'d>(steps: &'d [Step], found: &mut Vec<&'d Step>) {
     for step in steps {
         found.push(step);
         collect(step.work.inside(), found);
@@ -150,7 +150,7 @@ pub(in crate::config) fn collect<'d>(steps: &'d [Step], found: &mut Vec<&'d Step
 
 impl Work {
     /// The steps inside it.
-    pub(in crate::config) fn inside(&self) -> &[Step] {
+    pub(crate) fn inside(&self) -> &[Step] {
         match self {
             Work::Group(steps) | Work::Parallel(steps) | Work::Repeat { steps, .. } => steps,
             Work::Do(_) | Work::Call { .. } | Work::Ask(_) | Work::Wait(_) | Work::Unread => &[],

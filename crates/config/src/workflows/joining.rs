@@ -27,15 +27,15 @@ const BRANCH: [&str; 2] = ["branch", "branch-output"];
 const GOAL: [&str; 2] = ["goal-request", "goal-output"];
 
 /// Whether only workflows and their agents exchange this element.
-pub(in crate::config) fn is_own(name: &QName) -> bool {
+pub(crate) fn is_own(name: &QName) -> bool {
     *name.ns == *systole_kit::namespaces::WORKFLOW
 }
 
 /// The payloads of goals, by the workflow's name and the written local name.
-pub(in crate::config) type Links = BTreeMap<(String, String), ElementSchema>;
+pub(crate) type Links = BTreeMap<(String, String), ElementSchema>;
 
 /// Finds the agents and listeners of each workflow, and adds to what they accept and return.
-pub(in crate::config) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
+pub(crate) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
     let mut peers = Vec::new();
     for (at, party) in declared.parties.iter().enumerate() {
         if let Some(workflow) = &party.workflow {
@@ -286,7 +286,7 @@ fn serve(diagnostics: &mut Diagnostics, party: &mut Party) {
 }
 
 /// Adds the elements that workflows and their agents exchange to what they accept and return.
-pub(in crate::config) fn link(
+pub(crate) fn link(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
     lookup: &mut Lookup,

@@ -6,10 +6,10 @@ use std::path::Path;
 use systole_kit::schema::{SchemaModel, nearest};
 use systole_kit::{DocumentLimits, Payload, QName};
 
-use crate::config::diagnostics::Diagnostics;
-use crate::config::traps;
-use crate::config::tree::{Node, Span, Value};
-use crate::config::value::At;
+use crate::diagnostics::Diagnostics;
+use crate::traps;
+use crate::tree::{Node, Span, Value};
+use crate::value::At;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};

@@ -25,7 +25,7 @@ pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
 }
 
 /// Reports workflows that can call themselves. Then no bound can be computed.
-pub(in crate::config) fn no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> bool {
+pub(crate) fn no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> bool {
     let mut message: BTreeSet<&str> = BTreeSet::new();
     for party in declared.parties.iter().filter(|party| party.workflow.is_some()) {
         let name = party.key.value.as_str();
@@ -66,7 +66,7 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
 }
 
 /// The budgets, with room for the largest workflow in every budget that the file does not set.
-pub(in crate::config) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets {
+pub(crate) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets {
     let mut budgets = declared.budgets;
     let written = declared.written;
     let most = |of: fn(&Bound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
@@ -86,7 +86,7 @@ pub(in crate::config) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets
 }
 
 /// Reports workflows that cannot run within the budgets of the file.
-pub(in crate::config) fn check(
+pub(crate) fn check(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
     thinking: &Thinking,
