@@ -11,8 +11,6 @@
 //!
 //! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
 
-pub mod runtime;
-
 pub mod console;
 
 pub mod cli;

@@ -12,8 +12,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use systole::runtime::plan::LogPlace;
 use systole_log::memory::MemoryLog;
+use systole_organism::plan::LogPlace;
 use tracking_allocator::{AllocationGroupId, AllocationRegistry, AllocationTracker, Allocator};
 
 #[expect(dead_code, reason = "shared with the other benchmarks")]

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use systole::runtime::plan::{BusAccess, LogPlace};
 use systole_core::types::composition::Reach;
 use systole_kit::Payload;
 use systole_kit::nats::Worker;
+use systole_organism::plan::{BusAccess, LogPlace};
 use tokio::task::JoinSet;
 
 use crate::broker::{self, Broker};

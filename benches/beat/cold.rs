@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use systole::runtime::plan::{LogPlace, RunPlan};
-use systole::runtime::running::Organism;
 use systole_carriers::{InlineListener, answering};
 use systole_config as config;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
+use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::running::Organism;
 use systole_system::failpoint::Failpoint;
 
 use crate::child::{resident_mb, resident_of_nothing, until_first_word};

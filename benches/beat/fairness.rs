@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use systole::runtime::plan::LogPlace;
-use systole::runtime::running::Organism;
 use systole_carriers::{InlineListener, answering};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
+use systole_organism::plan::LogPlace;
+use systole_organism::running::Organism;
 use tokio::task::JoinSet;
 
 use crate::report::{Table, quantile, sized};

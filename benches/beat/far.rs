@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use systole::runtime::plan::LogPlace;
 use systole_core::types::ports::LogReader as _;
 use systole_log::sqlite;
+use systole_organism::plan::LogPlace;
 
 use crate::broker::{self, Broker, Fenced};
 use crate::far_log;

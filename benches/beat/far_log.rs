@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use systole::runtime::plan::LogPlace;
 use systole_bus::{Broker as Connection, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogReader as _;
 use systole_log::nats::{self, OpenNatsLog, TakeOverMode};
+use systole_organism::plan::LogPlace;
 
 use crate::broker::{self, Broker};
 use crate::child::resident_mb;

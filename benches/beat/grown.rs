@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use systole::runtime::plan::LogPlace;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::ids::{Key, MessageId, Name, ThreadId};
@@ -13,6 +12,7 @@ use systole_core::types::ports::{Commit, LogBatch, LogWriter};
 use systole_core::types::record::Record;
 use systole_log::memory::MemoryLog;
 use systole_log::sqlite;
+use systole_organism::plan::LogPlace;
 
 use crate::walk::{self, Course, GRACE, Stage};
 

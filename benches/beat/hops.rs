@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::runtime::plan::LogPlace;
-use systole::runtime::running::Organism;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_core::types::record::Record;
 use systole_log::memory::MemoryLog;
+use systole_organism::plan::LogPlace;
+use systole_organism::running::Organism;
 
 use crate::floors::{self, FloorTable, Ground};
 use crate::report::{Table, quantile, sized, worked, worked_by_threads};

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_config as config;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
@@ -12,6 +11,7 @@ use systole_core::types::flow::{JudgedContent, JudgedItem};
 use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use systole_core::types::ports::{ArrivedDocument, Lease, LeaseToken};
 use systole_kit::DocumentLimits;
+use systole_organism::compiled_schemas::CompiledSchemas;
 
 #[expect(dead_code, reason = "where reading ends is for the tests to count")]
 #[path = "../../listeners/kit/tests/suite/blows.rs"]

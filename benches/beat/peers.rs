@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use systole::runtime::plan::LogPlace;
 use systole_core::types::composition::Reach;
+use systole_organism::plan::LogPlace;
 
 use crate::door::{Tool, program};
 use crate::hops;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use systole::runtime::plan::LogPlace;
+use systole_organism::plan::LogPlace;
 
 use crate::child::{numbers, resident_mb, said};
 use crate::grown::{Growing, pattern, root};

@@ -1,9 +1,9 @@
 //! The disk cost of a message with a body of 1 KB: the file of a cleanly closed log, next to the payloads
 //! in it; in two threads of 10,000 records and in the same number of records of short threads.
 
-use systole::runtime::plan::LogPlace;
 use systole_core::types::ids::ThreadId;
 use systole_log::sqlite;
+use systole_organism::plan::LogPlace;
 
 use crate::floors;
 use crate::report::{Table, sized};

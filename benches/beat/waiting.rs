@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::runtime::plan::LogPlace;
-use systole::runtime::running::Organism;
 use systole_carriers::{InlineListener, answering};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_log::memory::MemoryLog;
+use systole_organism::plan::LogPlace;
+use systole_organism::running::Organism;
 
 use crate::child::resident_mb;
 use crate::cold::switches;

@@ -22,11 +22,11 @@ use super::looking::{Looking, PastPosition};
 use super::made;
 use super::place::Place;
 use super::send::document;
-use crate::runtime::validators::PersonOrder;
 use ruling::rule;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
+use systole_organism::validators::PersonOrder;
 use systole_queries::persons::WaitingRequest;
 
 /// Approves payloads that wait for a person; without an id, lists all that wait.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::console::api_types::ApiRecord;
-use crate::runtime::workflow_steps;
 use systole_config as config;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::CallState;
@@ -15,6 +14,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
+use systole_organism::workflow_steps;
 use systole_queries::picture::{Pictured, RunPicture};
 use systole_queries::posts::DueCalls;
 use systole_queries::tree;

@@ -12,9 +12,9 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded, WaitingCancelled};
 use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
-use crate::runtime::runfile::RunFile;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
+use systole_organism::runfile::RunFile;
+use systole_organism::waiting::SenderReply;
 
 /// Ends a thread and everything below it, or the calls that wait for a listener.
 ///

@@ -16,10 +16,10 @@ use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
-use crate::runtime::replaying::AgentModels;
 use systole_carriers::{InlineListener, ReplyFuture};
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
+use systole_organism::replaying::AgentModels;
 
 /// Why an agent cannot be created.
 #[derive(Debug, thiserror::Error)]

@@ -17,10 +17,10 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
-use crate::runtime::prompt_view;
-use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
 use systole_export::verdict::GatheredLog;
 use systole_log::{notes, sqlite};
+use systole_organism::prompt_view;
+use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
 use systole_system::signing_key;
 use systole_witness::WitnessPlace;
 

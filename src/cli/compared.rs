@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use crate::runtime::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_kit::writer::visible;
+use systole_organism::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_queries::xml_diff::{DiffLine, difference};
 use systole_show::layout::{TextTone, paint};
 

@@ -19,7 +19,7 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use crate::console::client::DoorClient;
-use crate::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 /// The programs that open a file in the user's browser, the first that is there.
 const OPENERS: [&str; 2] = ["xdg-open", "open"];

@@ -10,12 +10,12 @@ use super::exit::CommandExit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
-use crate::runtime::copying::{self, CopyRequest};
-use crate::runtime::plan::StartFault;
 use systole_bus::Credentials;
 use systole_config::{self as config, OrganismFile};
 use systole_core::types::ports::LogFault;
 use systole_log::nats::{CopyStage, CurrentCopy, OldCopy};
+use systole_organism::copying::{self, CopyRequest};
+use systole_organism::plan::StartFault;
 use systole_show::columns::counted;
 
 /// Brings the copy of a log in NATS up to date.

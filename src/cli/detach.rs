@@ -19,10 +19,10 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::console::client::DoorClient;
-use crate::runtime::runfile::RunFile;
-use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::LogFault;
 use systole_log::sqlite;
+use systole_organism::runfile::RunFile;
+use systole_organism::standing_by::StandbyStatus;
 
 /// The argument with which this program leaves its terminal. It is on no help page: people use `--detach`.
 pub(super) const WORD: &str = "-leave-terminal";

@@ -12,11 +12,11 @@ use super::looking::{Looking, absent};
 use super::place::Place;
 use super::replay::{damaged, tree};
 use super::unfound::not_found;
-use crate::runtime::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
-use crate::runtime::replaying::{RecordedTree, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite::{self, SqliteReader};
+use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
+use systole_organism::replaying::{RecordedTree, SystemEvents};
 use systole_queries::finding;
 use systole_show::layout::{TextTone, paint};
 

@@ -19,12 +19,12 @@ use super::unfound::not_found;
 use crate::console::api_types::{ApiRefusal, OrganismStatus};
 use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
 use crate::console::remote_log::RemoteLog;
-use crate::runtime::runfile::Credential;
 use systole_config as config;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader, Position};
+use systole_organism::runfile::Credential;
 use systole_queries::finding;
 use systole_queries::persons::WaitingRequest;
 

@@ -14,8 +14,6 @@ use super::looking::{self, parted};
 use super::place::Place;
 use super::screen::Screen;
 use super::unfound::not_found;
-use crate::runtime::runfile::RunFile;
-use crate::runtime::{self, prompt_view};
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
@@ -26,6 +24,8 @@ use systole_export::erasing::{
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_organism::runfile::RunFile;
+use systole_organism::{self as runtime, prompt_view};
 use systole_queries::finding;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, random_bytes};

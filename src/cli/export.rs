@@ -17,8 +17,6 @@ use super::exit::CommandExit;
 use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
-use crate::runtime::prompt_view;
-use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_export::archive::ArchiveWriter;
@@ -31,6 +29,8 @@ use systole_export::statement::{self, ExportPredicate, FORM, WITHOUT_DOCUMENTS, 
 use systole_export::verdict::check_end;
 use systole_export::{ExportFault, ExportScope, page, thread_xml};
 use systole_log::notes;
+use systole_organism::prompt_view;
+use systole_organism::replaying::SystemEvents;
 use systole_show::columns::{counted, plain, wrapped};
 use systole_system::signing_key;
 

@@ -12,9 +12,9 @@ use super::looking::{Looking, parted};
 use super::place::{Place, quoted};
 use super::replay::{damaged, tree};
 use super::screen::Screen;
-use crate::runtime::forking::{CannotFork, ForkedTree, fork};
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_log::sqlite;
+use systole_organism::forking::{CannotFork, ForkedTree, fork};
 use systole_system::clock::KernelSeeds;
 
 /// The most records that are written at once.

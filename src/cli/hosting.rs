@@ -18,11 +18,11 @@ use super::permissions::no_keys;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::runtime::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
 use systole_bus::managed::BrokerFolder;
 use systole_carriers::InheritedVariables;
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
+use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
 use systole_system::failpoint::{self, Failpoint};
 use systole_system::keyfiles::{self, KeyFilesFault};
 

@@ -18,13 +18,13 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::{exported, shown};
 use crate::console::http::{self, HttpDoor};
-use crate::runtime::at_rest;
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::keyring::Keyring;
-use crate::runtime::resting_verdict::RestingVerdict;
-use crate::runtime::runfile::{Credential, RunFile, random_hex};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_log::sqlite;
+use systole_organism::at_rest;
+use systole_organism::front::OrganismHandle;
+use systole_organism::keyring::Keyring;
+use systole_organism::resting_verdict::RestingVerdict;
+use systole_organism::runfile::{Credential, RunFile, random_hex};
 use systole_show::columns::plain;
 use systole_show::layout::{TextTone, paint};
 

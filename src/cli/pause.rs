@@ -12,9 +12,9 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::console::api_types::{ApiRefusal, HoldingPause, PauseChanged};
 use crate::console::client::{DoorClient, DoorClientFault};
-use crate::runtime::runfile::RunFile;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
+use systole_organism::runfile::RunFile;
+use systole_organism::waiting::SenderReply;
 use systole_queries::pauses;
 use systole_show::columns::plain;
 

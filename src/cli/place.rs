@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::runtime::runfile::RunFile;
 use systole_config::{self as config, FileMistakes, OrganismFile};
+use systole_organism::runfile::RunFile;
 
 /// The variable with the address of an organism elsewhere.
 const URL: &str = "SYSTOLE_URL";

@@ -6,7 +6,7 @@ use systole_kit::writer::visible;
 use super::as_of::AsOf;
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::runtime::prompt_view::{self, PromptPart};
+use systole_organism::prompt_view::{self, PromptPart};
 use systole_queries::prompts::{JournaledCall, PromptFault};
 
 /// Which thread, and which record of it.

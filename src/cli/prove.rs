@@ -18,10 +18,10 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
-use crate::runtime::prompt_view;
-use crate::runtime::proving::notes_of;
 use systole_export::verdict::{GatheredLog, ProvedEntry};
 use systole_log::{notes, paging, sqlite};
+use systole_organism::prompt_view;
+use systole_organism::proving::notes_of;
 
 /// Writes one record with the proof that it is in the log.
 ///

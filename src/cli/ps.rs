@@ -7,7 +7,7 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::runtime::workflow_steps;
+use systole_organism::workflow_steps;
 use systole_queries::pauses::ThreadPause;
 use systole_queries::roll;
 use systole_queries::runs::WorkflowRuns;

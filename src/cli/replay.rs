@@ -14,10 +14,6 @@ use super::moments::typed_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
-use crate::runtime::replaying::{
-    CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
-    ReplayedTree, StandInProgram, SystemEvents, replay,
-};
 use systole_agent::spec::AgentSpec;
 use systole_config::{self as config, OrganismFile};
 use systole_core::types::ids::{Name, ThreadId};
@@ -25,6 +21,10 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::visible;
+use systole_organism::replaying::{
+    CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
+    ReplayedTree, StandInProgram, SystemEvents, replay,
+};
 use systole_show::columns::counted;
 use systole_show::layout::{TextTone, paint};
 use systole_system::failpoint;

@@ -14,10 +14,10 @@ use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
 use crate::console::client::DoorClient;
-use crate::runtime::runfile::RunFile;
-use crate::runtime::steered;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
+use systole_organism::runfile::RunFile;
+use systole_organism::steered;
 
 /// Says something to the work that goes on in a thread.
 ///

@@ -20,12 +20,12 @@ use super::place::Place;
 use super::screen::Screen;
 use super::send::duration;
 use crate::console::api_types::ApiAlarm;
-use crate::runtime::runfile::RunFile;
-use crate::runtime::standing_by::StandbyStatus;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogReader as _, Position};
 use systole_log::sqlite;
+use systole_organism::runfile::RunFile;
+use systole_organism::standing_by::StandbyStatus;
 use systole_system::clock::WallClock;
 
 /// Seconds that an organism may take to stop. It waits five for replies, and then writes its log. With `--drain` it

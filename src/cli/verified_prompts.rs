@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::runtime::replaying::{PromptFindings, RecordedPrompt, ReplayShelf, SystemEvents, check_prompts};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_organism::replaying::{PromptFindings, RecordedPrompt, ReplayShelf, SystemEvents, check_prompts};
 use systole_show::columns::{plain, wrapped};
 
 /// The most prompts that differ, or reasons, that are listed.

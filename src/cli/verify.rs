@@ -17,8 +17,6 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
 use super::{here, hindered, looking, proved, verified_prompts};
-use crate::runtime::prompt_view;
-use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_export::verdict::{
@@ -27,6 +25,8 @@ use systole_export::verdict::{
 };
 use systole_log::notes;
 use systole_log::sqlite::{self, SqliteReader, VerifySummary};
+use systole_organism::prompt_view;
+use systole_organism::replaying::PromptFindings;
 use systole_queries::fold_rows::{self, FoldRowsFound};
 use systole_show::columns::{counted, plain, wrapped};
 use systole_show::layout::{TextTone, paint};

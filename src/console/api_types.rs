@@ -6,9 +6,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::broker::{self, BrokerAddress};
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::spoken;
 use systole_core::rules::core_payload;
 use systole_core::types::flow;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
@@ -17,6 +14,9 @@ use systole_core::types::record;
 use systole_core::types::refusal;
 use systole_core::types::time::{Millis, spoken};
 use systole_log::alarms::LogAlarm;
+use systole_organism::broker::{self, BrokerAddress};
+use systole_organism::front::OrganismHandle;
+use systole_organism::spoken;
 use systole_queries::pauses::ThreadPause;
 use systole_show::layout;
 

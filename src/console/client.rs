@@ -13,9 +13,9 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
-use crate::runtime::runfile::{Credential, RunFile};
 use stream::Frames;
 pub use stream::{RecordEvents, VoiceEvents};
+use systole_organism::runfile::{Credential, RunFile};
 
 /// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);

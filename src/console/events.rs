@@ -13,13 +13,13 @@ use tokio::time::sleep;
 use super::api_types;
 use super::http_state::StreamPlace;
 use super::request_refusals::LOOK;
-use crate::runtime::front::{OrganismHandle, ReaderToken};
-use crate::runtime::spoken::LiveObserver;
-use crate::runtime::tail::{FollowPosition, FollowedRecord, SharedRecord};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::{OrganismHandle, ReaderToken};
+use systole_organism::spoken::LiveObserver;
+use systole_organism::tail::{FollowPosition, FollowedRecord, SharedRecord};
 
 /// How often a client of the whole log gets what came together, while the log grows: often enough for a person.
 const PACE: Duration = Duration::from_millis(50);

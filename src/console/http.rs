@@ -27,8 +27,8 @@ use super::percent::is_text;
 use super::request_refusals::{bad_address, bad_request, bearer, unfit_request, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::keyring::Keyring;
+use systole_organism::front::OrganismHandle;
+use systole_organism::keyring::Keyring;
 use systole_system::descriptors;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 

@@ -13,10 +13,10 @@ use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::keyring::Keyring;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
+use systole_organism::front::OrganismHandle;
+use systole_organism::keyring::Keyring;
 use systole_system::clock::WallClock;
 
 /// The state that serves every request.

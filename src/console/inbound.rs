@@ -20,15 +20,15 @@ use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
-use crate::runtime::front::{ClientMessage, OrganismHandle};
-use crate::runtime::runfile::random_hex;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::{ClientMessage, OrganismHandle};
+use systole_organism::runfile::random_hex;
+use systole_organism::waiting::SenderReply;
 
 /// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
 /// held for ever.

@@ -15,13 +15,13 @@ use super::events::{Events, Follower};
 use super::http_state::{Caller, HttpState};
 use super::reading::{QueryFields, RawFields};
 use super::request_refusals::{bad_request, plain, refused, stopping};
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::OrganismHandle;
+use systole_organism::waiting::SenderReply;
 
 /// Every record after a position, as it is written, with progress reports between the records if requested.
 pub(super) async fn events(

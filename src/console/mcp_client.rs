@@ -9,7 +9,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body, BodyReader};
 
 use super::client::agent_of_this_machine;
-use crate::runtime::runfile::Credential;
+use systole_organism::runfile::Credential;
 
 /// Largest answer that is not a stream. Streams are as long as their calls.
 const BYTES: u64 = 64 << 20;

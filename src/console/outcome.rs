@@ -7,10 +7,10 @@ use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, ending};
 use super::events::{Follower, told_of};
 use super::request_refusals::{LOOK, unfit_request};
-use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::OrganismHandle;
 
 /// The longest wait: a broker keeps the reply path for twice as long.
 const LONGEST_WAIT: u64 = 300;

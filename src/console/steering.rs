@@ -14,12 +14,12 @@ use serde::Deserialize;
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::request_refusals::{bad_request, plain, refused, stopping};
-use crate::runtime::validators::PersonOrder;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
+use systole_organism::validators::PersonOrder;
+use systole_organism::waiting::SenderReply;
 use systole_queries::pauses;
 
 /// Decides a request that waits for a person.

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::http_state::{Caller, HttpState};
 use super::log_view::LogMoment;
 use super::reading::{RawFields, ReadValue, answer};
-use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
+use systole_organism::workflow_steps;
 use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::runs::WorkflowRuns;
 

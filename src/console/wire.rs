@@ -18,12 +18,12 @@ use super::inbound::{earlier, key_of, larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{going, unfit_request};
-use crate::runtime::front::{ClientMessage, OrganismHandle};
-use crate::runtime::waiting::SenderReply;
 use systole_bus::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::{ClientMessage, OrganismHandle};
+use systole_organism::waiting::SenderReply;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// Senders of all clients that may wait at once.

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use systole::runtime::pump_loop::LoopEnd;
-use systole::runtime::running::Organism;
 use systole_config as config;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_organism::pump_loop::LoopEnd;
+use systole_organism::running::Organism;
 use systole_queries::posts::DueCalls;
 use systole_queries::whole::LogState;
 use systole_queries::why::{Asker, ThreadWaits, broken, report, waits};

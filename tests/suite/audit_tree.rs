@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use systole::runtime::running::Organism;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -11,6 +10,7 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, Recor
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
+use systole_organism::running::Organism;
 use systole_queries::narrate::{as_json, narrate};
 use systole_queries::posts::DueCalls;
 use systole_queries::tree::{draw, read, to_json};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
+use systole_organism::running::Organism;
 
 use super::audit_stage::{Actor, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};

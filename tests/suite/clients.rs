@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use systole_system::descriptors;
 use tokio::time::Instant;
 

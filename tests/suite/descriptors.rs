@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 use crate::organism::folder;
 use crate::program::{Events, Running, ask, connect, run_file, systole};

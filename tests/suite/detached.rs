@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, getsid, kill_process};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use tokio::time::Instant;
 
 use crate::http::{HOUSE, house};

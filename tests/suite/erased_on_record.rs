@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use systole::runtime::prompt_view::READING;
 use systole_core::rules::core_payload;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::{MessageId, ThreadId};
@@ -13,6 +12,7 @@ use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, Log
 use systole_core::types::record::{Header, Record, RecordKind};
 use systole_export::verdict::GatheredLog;
 use systole_log::sqlite;
+use systole_organism::prompt_view::READING;
 
 use crate::approving::waits;
 use crate::export::{by_python, done, is, keyed, unpack, verdict};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::runtime::runfile::RunFile;
 use systole_core::types::ids::Digest;
+use systole_organism::runfile::RunFile;
 
 use crate::export::{by_python, done, is, keyed, records, unpack, verdict};
 use crate::log_evidence::{number, thread};

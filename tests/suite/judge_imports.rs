@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_config as config;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
 use systole_judge::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
+use systole_organism::compiled_schemas::CompiledSchemas;
 
 fn source(name: &str, namespace: &str, imports: &[&str], body: &str) -> SchemaSource {
     let imports: String = imports.iter().map(|ns| format!("<xs:import namespace=\"{ns}\"/>")).collect();

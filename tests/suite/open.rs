@@ -11,8 +11,8 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use systole::runtime::runfile::RunFile;
 use systole_export::archive::{ArchiveReader, ArchiveWriter};
+use systole_organism::runfile::RunFile;
 
 use crate::console::{ALICE, CAROL, house, running, sent, text_of};
 use crate::export::{done, keyed};

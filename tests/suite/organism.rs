@@ -5,10 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::runtime::plan::{LogPlace, RunPlan, StartFault};
-use systole::runtime::pump_loop::LoopEnd;
-use systole::runtime::running::{ClientMessage, Organism};
-use systole::runtime::waiting::SenderReply;
 use systole_carriers::InlineListener;
 use systole_config as config;
 use systole_core::types::composition::Composition;
@@ -17,6 +13,10 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_log::sqlite;
+use systole_organism::plan::{LogPlace, RunPlan, StartFault};
+use systole_organism::pump_loop::LoopEnd;
+use systole_organism::running::{ClientMessage, Organism};
+use systole_organism::waiting::SenderReply;
 use systole_system::failpoint::Failpoint;
 
 use crate::log_format::fixture;

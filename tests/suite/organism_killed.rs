@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use tokio::time::{Duration, Instant};
 
 use crate::organism::folder;

@@ -10,7 +10,7 @@ use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::{self, consumer};
 use futures_core::Stream;
 
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 use crate::broker::{NatsServer, python};
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole};

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_config::{self as config, FileMistakes};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
@@ -15,6 +14,7 @@ use systole_core::types::ids::{Digest, Name};
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload, QName};
+use systole_organism::compiled_schemas::CompiledSchemas;
 
 const GOLDEN: &str = "tests/suite/golden/payloads";
 const ACME: &str = "https://xml-pipeline.org/ns/acme/v1";

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use tokio::time::Instant;
 
 /// Longer than anything here takes on a busy machine.

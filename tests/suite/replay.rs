@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use systole::runtime::replaying::RecordedTree;
-use systole::runtime::replaying::comparison::{ComparedRun, ComparisonRules, compare};
-use systole::runtime::runfile::RunFile;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_log::sqlite;
+use systole_organism::replaying::RecordedTree;
+use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, compare};
+use systole_organism::runfile::RunFile;
 
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Events, Ran, Running, ask, systole, systole_with};

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use systole::runtime::runfile::RunFile;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
     Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::RecordKind;
 use systole_log::sqlite;
+use systole_organism::runfile::RunFile;
 
 use crate::program::{Events, Running, ask, systole};
 use crate::promises::cast::{BOSS, Part, cast, say};

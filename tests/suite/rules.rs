@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::rules::classify::{of_item, of_message, with_allowed_elements};
@@ -14,6 +13,7 @@ use systole_core::types::limits;
 use systole_core::types::ports::{ArrivedDocument, Lease};
 use systole_core::types::refusal::Refusal;
 use systole_kit::{DocumentLimits, Payload, QName};
+use systole_organism::compiled_schemas::CompiledSchemas;
 
 use crate::pump::{DecideStage, composition, name, root};
 

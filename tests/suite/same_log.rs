@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use systole::runtime::runfile::RunFile;
 use systole_core::types::record::{Record, RecordKind};
+use systole_organism::runfile::RunFile;
 
 use crate::broker::NatsServer;
 use crate::equal_logs::FinishedLog;

@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rusqlite::Connection;
 use rusqlite::types::Value as SqlValue;
 use serde_json::Value;
-use systole::runtime::prompt_view::READING;
 use systole_core::types::ids::Digest;
 use systole_export::verdict::GatheredLog;
+use systole_organism::prompt_view::READING;
 use systole_soak::dice::SeededDice;
 
 use crate::export::erase;

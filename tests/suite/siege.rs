@@ -7,12 +7,12 @@ use std::fs;
 use std::io::Write as _;
 
 use serde_json::Value;
-use systole::runtime::runfile::RunFile;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::EXCERPT_BYTES;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_log::sqlite;
+use systole_organism::runfile::RunFile;
 
 use crate::organism::folder;
 use crate::program::{Answer, Events, Running, answer, connect, head, run_file};

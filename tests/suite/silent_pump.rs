@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rustix::process::Signal;
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use tokio::time::{Duration, Instant};
 
 use crate::organism::folder;

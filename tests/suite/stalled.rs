@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole::runtime::plan::{LogPlace, RunPlan};
-use systole::runtime::pump_loop::LoopEnd;
-use systole::runtime::running::Organism;
-use systole::runtime::waiting::SenderReply;
 use systole_config as config;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::NoObserver;
 use systole_log::memory::{CommitFailure, MemoryLog};
+use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::pump_loop::LoopEnd;
+use systole_organism::running::Organism;
+use systole_organism::waiting::SenderReply;
 
 use crate::organism::{ask, echo, outcome, say};
 use crate::program::PATIENCE;

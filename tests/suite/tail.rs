@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use systole::runtime::tail::{FollowPosition, LogEnd, LogTail};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogFault, LogOpening, LogReader, LogWriter as _, Position,
 };
 use systole_core::types::record::Record;
 use systole_log::memory::MemoryLog;
+use systole_organism::tail::{FollowPosition, LogEnd, LogTail};
 
 use crate::log_records::{Author, batch, root};
 use crate::program::PATIENCE;

@@ -7,9 +7,9 @@ use super::{Bound, note, reading, request, rule};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
-use crate::runtime::validators::PersonOrder;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
+use systole_organism::validators::PersonOrder;
 use systole_queries::persons::RequestSubject;
 
 /// Answers a question that waits for a person.

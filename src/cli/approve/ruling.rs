@@ -12,10 +12,10 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::console::api_types::{ApiRefusal, ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::client::{DoorClient, DoorClientFault};
-use crate::runtime::runfile::RunFile;
-use crate::runtime::validators::PersonOrder;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
+use systole_organism::runfile::RunFile;
+use systole_organism::validators::PersonOrder;
+use systole_organism::waiting::SenderReply;
 
 /// Carries out orders, each separately. The exit is that of the first refused order.
 pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<CommandExit, CommandExit> {

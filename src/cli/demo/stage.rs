@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::cli::examples::TEAM;
 use crate::cli::place::quoted;
-use crate::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use systole_system::system;
 
 /// How long the demo waits for the next thing to happen.

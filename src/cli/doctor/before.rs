@@ -10,13 +10,13 @@ use systole_agent::spec::Provider;
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
-use crate::runtime::keyring::Keyring;
-use crate::runtime::runfile::{Credential, RunFile};
 use systole_carriers::{InheritedVariables, StartCheck, try_start};
 use systole_config::{DEFAULT_LISTEN, OrganismFile};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_log::sqlite;
+use systole_organism::keyring::Keyring;
+use systole_organism::runfile::{Credential, RunFile};
 use systole_system::failpoint;
 
 /// Checks everything.

@@ -6,12 +6,12 @@ use std::path::Path;
 use super::Finding;
 use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
-use crate::runtime::prompt_view;
-use crate::runtime::running::orphans_of;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;
 use systole_export::kinship;
 use systole_log::sqlite;
+use systole_organism::prompt_view;
+use systole_organism::running::orphans_of;
 
 /// Most misfits to name.
 const NAMED: usize = 10;

@@ -10,11 +10,11 @@ use super::{Finding, folds};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::{absent, alarms_of};
 use crate::console::api_types::ApiAlarm;
-use crate::runtime::runfile::RunFile;
 use systole_config::{FileMistakes, OrganismFile};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
 use systole_log::sqlite;
+use systole_organism::runfile::RunFile;
 use systole_queries::{chains, outages};
 use systole_system::clock::WallClock;
 

@@ -10,11 +10,11 @@ use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::console::api_types::ApiRefusal;
-use crate::runtime::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 use systole_carriers as delivery;
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::measured;
+use systole_organism::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 
 /// Most bytes of other output to keep for one line, or for JSON.
 const ASIDE_BYTES: usize = 64 * 1024;

@@ -22,10 +22,10 @@ use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
 use crate::console::api_types::ApiRefusal;
-use crate::runtime::trying::{self, TrialFault};
 use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_organism::trying::{self, TrialFault};
 
 /// Sends one request to a listener alone, and judges what it says.
 ///

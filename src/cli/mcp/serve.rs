@@ -18,13 +18,13 @@ use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
 use crate::console::http::{self, HttpDoor};
 use crate::console::mcp_client::McpClient;
-use crate::runtime::keyring::Keyring;
-use crate::runtime::pump_loop::StopWait;
-use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
-use crate::runtime::running::Organism;
 use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
 use systole_log::sqlite;
+use systole_organism::keyring::Keyring;
+use systole_organism::pump_loop::StopWait;
+use systole_organism::runfile::{Credential, PostedRunFile, RunFile, random_hex};
+use systole_organism::running::Organism;
 
 /// How often to look for a door, and the pause between looks.
 const LOOKS: u32 = 100;

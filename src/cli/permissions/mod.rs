@@ -11,8 +11,8 @@ use super::exit::CommandExit;
 use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
-use crate::runtime::permissions::{self, Party, Right, ServerSettings};
 use systole_config::OrganismFile;
+use systole_organism::permissions::{self, Party, Right, ServerSettings};
 use systole_system::keyfiles::{self, KeyFilesFault};
 
 /// The default port of a nats-server.

@@ -17,11 +17,11 @@ use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent
 use crate::console::client::{DoorClient, DoorClientFault};
 use crate::console::events::{Follower, FollowerBatch, ProgressFollower};
 use crate::console::remote_log::RemoteLog;
-use crate::runtime::running::{ClientMessage, Organism};
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite;
+use systole_organism::running::{ClientMessage, Organism};
+use systole_organism::waiting::SenderReply;
 use systole_queries::picture::RunPicture;
 
 /// Most events that were read and wait to be shown; further ones wait in the organism.

@@ -10,8 +10,8 @@ use super::super::exit::CommandExit;
 use super::super::replay::{self, ReplayOutcome, ReplayVerdict};
 use super::super::screen::Screen;
 use super::Tally;
-use crate::runtime::replaying::{CannotReplay, RealParts, ReplayShelf};
 use systole_config::{self as config, FileMistakes, OrganismFile};
+use systole_organism::replaying::{CannotReplay, RealParts, ReplayShelf};
 
 /// An organism's file.
 const FILE: &str = "organism.yaml";

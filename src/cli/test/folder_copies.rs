@@ -9,9 +9,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::folder_copying::{CopyBudget, removed};
-use crate::runtime::runfile::random_hex;
 use systole_config::work_on_copy;
 use systole_core::types::composition::{Composition, Reach};
+use systole_organism::runfile::random_hex;
 use systole_system::system::told;
 
 /// The copies of one test. Dropping the value removes them.

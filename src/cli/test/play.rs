@@ -8,8 +8,6 @@ use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::console::api_types;
 use crate::console::ending::CallResult;
-use crate::runtime::validators::PersonOrder;
-use crate::runtime::waiting::SenderReply;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{
     ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
@@ -18,6 +16,8 @@ use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
 use systole_judge::xpath;
+use systole_organism::validators::PersonOrder;
+use systole_organism::waiting::SenderReply;
 use systole_queries::narrate::narrate;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 

@@ -11,8 +11,6 @@ use super::super::verify::exported;
 use super::play::Failed;
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
-use crate::runtime::replaying::comparison::RecordDifference;
-use crate::runtime::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay};
 use systole_config::FilePlace;
 use systole_config::rehearsal::{ExpectedReplay, Rehearsal};
 use systole_core::types::ids::ThreadId;
@@ -20,6 +18,8 @@ use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
+use systole_organism::replaying::comparison::RecordDifference;
+use systole_organism::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay};
 use systole_queries::narrate::narrate;
 
 /// Replays the export of a test, and judges the result.

@@ -8,12 +8,12 @@ use super::super::place::quoted;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
 use super::{Kept, damage};
-use crate::runtime::prompt_view;
-use crate::runtime::resting_verdict::{ExportedProof, FileState, RestingVerdict};
 use systole_core::types::ports::{LogFault, Position};
 use systole_export::holes::HoleReason;
 use systole_export::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
 use systole_log::sqlite;
+use systole_organism::prompt_view;
+use systole_organism::resting_verdict::{ExportedProof, FileState, RestingVerdict};
 use systole_show::columns::{counted, plain};
 
 /// What is said of a log without its tip.

@@ -9,11 +9,11 @@ use super::tools;
 use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::{earlier, key_of};
 use crate::console::json_payload;
-use crate::runtime::front::{ClientMessage, OrganismHandle};
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
+use systole_organism::front::{ClientMessage, OrganismHandle};
+use systole_organism::waiting::SenderReply;
 
 /// A call that has begun.
 pub(super) enum BegunCall {

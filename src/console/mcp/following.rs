@@ -13,10 +13,10 @@ use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
 use crate::console::events::{Follower, FollowerBatch, ProgressFollower};
 use crate::console::outcome::ended_before;
-use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
+use systole_organism::front::OrganismHandle;
 use systole_system::tasks::{TaskKind, start};
 
 /// How long a call may take before it becomes a task.

@@ -31,13 +31,13 @@ use tokio::sync::mpsc;
 
 use super::http_state::{Caller, HttpState};
 use super::inbound::{self, Unread};
-use crate::runtime::runfile::random_hex;
 use call::BegunCall;
 use following::OpenCall;
 use open_calls::CallName;
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
 use systole_core::types::ids::Name;
+use systole_organism::runfile::random_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.
 const SESSION: &str = "mcp-session-id";

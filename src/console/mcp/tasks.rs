@@ -8,12 +8,12 @@ use super::revision::McpRevision;
 use super::rpc::RpcFault;
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, RecordCode};
+use systole_organism::front::OrganismHandle;
+use systole_organism::waiting::SenderReply;
 use systole_queries::held::held;
 
 /// Records per read of a thread.

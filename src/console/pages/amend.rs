@@ -19,9 +19,9 @@ use super::verdict::VerdictView;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering;
-use crate::runtime::validators::TrialPurpose;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::refusal::Refusal;
+use systole_organism::validators::TrialPurpose;
+use systole_organism::waiting::SenderReply;
 use systole_queries::full::{self, ShownPayload};
 
 /// The page.

@@ -12,11 +12,11 @@ use super::shorten::encoded;
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, thread_of};
 use crate::console::request_refusals::unfit_address;
-use crate::runtime::prompt_view;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_export::documents::NamedDocuments;
 use systole_export::{ExportFault, ExportScope, page};
+use systole_organism::prompt_view;
 
 /// Largest file.
 const MOST: usize = 64 << 20;

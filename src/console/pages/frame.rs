@@ -5,9 +5,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::assets::{ICON, SCRIPT, STYLE};
-use crate::runtime::resting_verdict::{ExportedProof, RestingVerdict};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
+use systole_organism::resting_verdict::{ExportedProof, RestingVerdict};
 
 /// The pages that the frame leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

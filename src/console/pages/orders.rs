@@ -14,12 +14,12 @@ use super::shorten::encoded;
 use crate::console::inbound;
 use crate::console::request_refusals::{going, unfit_request};
 use crate::console::steering::noted;
-use crate::runtime::front::ClientMessage;
-use crate::runtime::steered;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::ClientMessage;
+use systole_organism::steered;
+use systole_organism::waiting::SenderReply;
 use systole_queries::posts::DueCalls;
 use systole_queries::why::{Asker, ThreadWaits, report};
 

@@ -10,12 +10,12 @@ use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadFault, ReadRefusal, ReadResult, of_number, thread_of};
-use crate::runtime::prompt_view::{self, PromptPart};
 use std::sync::Arc;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_kit::writer::visible;
+use systole_organism::prompt_view::{self, PromptPart};
 use systole_queries::prompts::{JournaledCall, PromptFault};
 
 /// Characters of a part. The command prints all.

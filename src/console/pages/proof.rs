@@ -15,9 +15,6 @@ use super::frame::{Frame, PageTab};
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_address;
-use crate::runtime::prompt_view;
-use crate::runtime::proving::notes_of;
-use crate::runtime::resting_verdict::RestingVerdict;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
@@ -28,6 +25,9 @@ use systole_export::verdict::{
     LogVerdict, ProofStanding,
 };
 use systole_log::notes;
+use systole_organism::prompt_view;
+use systole_organism::proving::notes_of;
+use systole_organism::resting_verdict::RestingVerdict;
 use systole_show::columns::plain;
 use systole_system::system::FileFault;
 

@@ -23,11 +23,11 @@ use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::earlier;
 use crate::console::mcp::tools;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
-use crate::runtime::front::ClientMessage;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::ClientMessage;
+use systole_organism::waiting::SenderReply;
 use systole_queries::full::{self, ShownPayload};
 use systole_show::columns::plain;
 

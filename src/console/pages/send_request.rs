@@ -11,11 +11,11 @@ use super::verdict::VerdictView;
 use crate::console::inbound::key_of;
 use crate::console::mcp::tools;
 use crate::console::request_refusals::{going, unfit_request};
-use crate::runtime::validators::TrialPurpose;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
+use systole_organism::validators::TrialPurpose;
 use systole_show::columns::plain;
 
 /// What a request means to send.

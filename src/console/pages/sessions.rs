@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::runtime::runfile::{Credential, random_hex};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
+use systole_organism::runfile::{Credential, random_hex};
 
 /// How long a code counts.
 const CODE_MS: u64 = 60_000;

@@ -15,10 +15,10 @@ use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, may_order, read_part};
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering::noted;
-use crate::runtime::front::OrganismHandle;
-use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
+use systole_organism::front::OrganismHandle;
+use systole_organism::waiting::SenderReply;
 use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::thread_list::{ListedThread, STATES};
 

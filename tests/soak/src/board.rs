@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::dice::SeededDice;
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 /// Threads to remember for other clients: those that may still have work.
 const THREADS: usize = 48;

@@ -19,7 +19,7 @@ use super::terminal::Terminal;
 use super::verdict::{self, SoakResult};
 use super::{REST, rest};
 
-use systole::runtime::runfile::random_hex;
+use systole_organism::runfile::random_hex;
 use systole_system::{failpoint, system};
 
 /// Clients that use the organism at once: enough that every listener always has work.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::guests::{self, SoakClient};
-use systole::runtime::runfile::{Credential, RunFile, random_hex};
+use systole_organism::runfile::{Credential, RunFile, random_hex};
 
 /// The workload, from the repository.
 const FILES: &[(&str, &str)] = &[

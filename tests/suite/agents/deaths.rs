@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use rustix::process::Signal;
-use systole::runtime::runfile::random_hex;
 use systole_log::sqlite;
+use systole_organism::runfile::random_hex;
 use systole_queries::persons;
 use systole_soak::dice::SeededDice;
 

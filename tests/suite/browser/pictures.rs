@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 use super::Story;
 use super::house::runs;

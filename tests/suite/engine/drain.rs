@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use systole::runtime::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
-use systole::runtime::tail::LogTail;
 use systole_log::alarms::LogAlarms;
 use systole_log::writer::{BatchResult, WriterHandle};
+use systole_organism::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
+use systole_organism::tail::LogTail;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use systole::runtime::running::{ClientMessage, Organism};
-use systole::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
 use systole_log::memory::{CommitFailure, MemoryLog};
+use systole_organism::running::{ClientMessage, Organism};
+use systole_organism::waiting::SenderReply;
 use systole_show::columns::wrapped;
 
 use super::ExampleBook;

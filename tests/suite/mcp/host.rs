@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 use tokio::time::Instant;
 
 use crate::organism::{ECHO_XSD, folder};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 
 use serde_json::{Value, json};
-use systole::runtime::runfile::RunFile;
+use systole_organism::runfile::RunFile;
 
 use super::host::{ALICE, guest, house, running};
 use super::house::{ToolHouse, prepared};

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use systole::runtime::pump_loop::LoopEnd;
-use systole::runtime::running::{ClientMessage, Organism};
-use systole::runtime::waiting::SenderReply;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_organism::pump_loop::LoopEnd;
+use systole_organism::running::{ClientMessage, Organism};
+use systole_organism::waiting::SenderReply;
 use tokio::task::JoinSet;
 
 use crate::organism::{folder, start};

@@ -1,11 +1,11 @@
 //! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, cancels, and threads at rest.
 
 use rustix::process::Signal;
-use systole::runtime::waiting::SenderReply;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::ids::Name;
 use systole_core::types::record::{Record, RecordKind};
+use systole_organism::waiting::SenderReply;
 
 use super::cast::{BOSS, ECHO, PlanHouse, body, cast, code, plain, say};
 use crate::program::{Events, PATIENCE, Running, ask, run_file};

@@ -3,10 +3,10 @@
 
 use rustix::process::Signal;
 
-use systole::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::record::Record;
 use systole_core::types::time::Millis;
+use systole_organism::waiting::SenderReply;
 
 use super::cast::{BOSS, ECHO, HANG, PlanHouse, body, cast, code, judged, plain, say};
 use super::threads::meeting;

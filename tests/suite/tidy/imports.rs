@@ -35,7 +35,7 @@ const CRATES: [CrateRooms; 2] = [
 /// The only places where a foreign crate may be named.
 const FOREIGN: [(&str, &[&str]); 18] = [
     ("askama", &["src/console/pages/"]),
-    ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
+    ("tokio", &["src/edges/", "crates/organism/src/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["crates/judge/src/"]),
     ("rusqlite", &["crates/log/src/"]),
     ("dashmap", &["src/edges/"]),
@@ -47,14 +47,14 @@ const FOREIGN: [(&str, &[&str]); 18] = [
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
-    ("systole_agent", &["crates/config/src/", "src/runtime/", "src/cli/"]),
+    ("systole_agent", &["crates/config/src/", "crates/organism/src/", "src/cli/"]),
     // A server's tools are made into a listener by the file and the running organism. See docs/decisions/0049.
-    ("systole_mcp", &["crates/config/src/", "src/runtime/", "src/console/mcp", "src/cli/"]),
+    ("systole_mcp", &["crates/config/src/", "crates/organism/src/", "src/console/mcp", "src/cli/"]),
     // A listener of code is made from the file like an agent. See docs/decisions/0048.
-    ("systole_code", &["crates/config/src/", "src/runtime/", "src/cli/"]),
-    ("systole_workspace", &["crates/config/src/", "src/runtime/", "src/cli/"]),
+    ("systole_code", &["crates/config/src/", "crates/organism/src/", "src/cli/"]),
+    ("systole_workspace", &["crates/config/src/", "crates/organism/src/", "src/cli/"]),
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
-    ("systole_workflow", &["crates/config/src/", "src/runtime/", "src/cli/"]),
+    ("systole_workflow", &["crates/config/src/", "crates/organism/src/", "src/cli/"]),
     // The core and the loader know a sandbox as data. See docs/decisions/0047.
     ("systole_sandbox", &["crates/carriers/src/process/", "src/cli/mod.rs", "src/cli/doctor/sandbox.rs"]),
     ("landlock", &[]),
@@ -275,9 +275,9 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("src/console/a.rs", "use systole_core::{types::x, pump::y};");
     breach("crates/core/src/types/a.rs", "fn f() { jiff::Timestamp::now() }");
     breach("crates/core/src/pump/decide.rs", "use tokio::sync::mpsc;");
-    breach("src/runtime/a.rs", "fn f(p: libxml::parser::Parser) {}");
+    breach("crates/organism/src/a.rs", "fn f(p: libxml::parser::Parser) {}");
     breach("crates/carriers/src/mailbox.rs", "use async_nats::Client;");
-    breach("src/runtime/a.rs", "fn f(client: async_nats::Client) {}");
+    breach("crates/organism/src/a.rs", "fn f(client: async_nats::Client) {}");
     breach("listeners/kit/src/stdio.rs", "use async_nats::Client;");
     breach("crates/wire/src/gate.rs", "use std::fs::read;");
     breach("crates/proof/src/note.rs", "use std::time::SystemTime;");

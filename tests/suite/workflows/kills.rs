@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rustix::process::Signal;
-use systole::runtime::runfile::random_hex;
+use systole_organism::runfile::random_hex;
 use systole_soak::dice::SeededDice;
 
 use super::house::WorkflowHouse;

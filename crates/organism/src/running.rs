@@ -20,10 +20,8 @@ use super::spoken::Voice;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
-use crate::runtime::plan::{RunPlan, StartFault};
-use crate::runtime::pump_loop::{
-    self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait,
-};
+use crate::plan::{RunPlan, StartFault};
+use crate::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait};
 use systole_bus::Broker;
 use systole_carriers::leases::{HmacTokens, LeaseTable};
 use systole_carriers::{

@@ -7,10 +7,10 @@ use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
 
 use super::Driver;
-use crate::runtime::replaying::cues::{Cue, CueKind};
-use crate::runtime::replaying::ready::ReadyInput;
-use crate::runtime::replaying::refused_again;
-use crate::runtime::replaying::shelf::CannotReplay;
+use crate::replaying::cues::{Cue, CueKind};
+use crate::replaying::ready::ReadyInput;
+use crate::replaying::refused_again;
+use crate::replaying::shelf::CannotReplay;
 
 impl Driver<'_> {
     /// Takes a cue: the clock moves, and an input enters if there is one.

@@ -7,9 +7,9 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::LeaseToken;
 
 use super::Driver;
-use crate::runtime::replaying::history::AttemptEnd;
-use crate::runtime::replaying::ports::PumpOutput;
-use crate::runtime::replaying::shelf::CannotReplay;
+use crate::replaying::history::AttemptEnd;
+use crate::replaying::ports::PumpOutput;
+use crate::replaying::shelf::CannotReplay;
 
 impl Driver<'_> {
     /// What workers on other machines had goes on, as far as it is recorded that it did.

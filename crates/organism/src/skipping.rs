@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use crate::runtime::pump_loop::{RestChannels, RestReport};
+use crate::pump_loop::{RestChannels, RestReport};
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 use systole_system::clock::SkippingClock;

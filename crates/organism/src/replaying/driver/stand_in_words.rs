@@ -3,10 +3,10 @@
 use systole_core::types::codes::Code;
 
 use super::Driver;
-use crate::runtime::replaying::history::AttemptEnd;
-use crate::runtime::replaying::ready::ReadyKind;
-use crate::runtime::replaying::shelf::CannotReplay;
-use crate::runtime::replaying::stand_in::StandInWord;
+use crate::replaying::history::AttemptEnd;
+use crate::replaying::ready::ReadyKind;
+use crate::replaying::shelf::CannotReplay;
+use crate::replaying::stand_in::StandInWord;
 
 impl Driver<'_> {
     /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer

@@ -9,7 +9,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
-use crate::runtime::compiled_schemas::CompiledSchemas;
+use crate::compiled_schemas::CompiledSchemas;
 use systole_config::{self as config, OrganismFile};
 
 /// The time limit of a delivery in a replay. Recorded timeouts are replayed as such, so no clock decides about them.
