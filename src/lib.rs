@@ -11,6 +11,4 @@
 //!
 //! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
 
-pub mod console;
-
 pub mod cli;

@@ -21,11 +21,11 @@ use super::send::way::{Elsewhere, Way};
 use super::send::{Parcel, drawn, through};
 use super::signals::Signals;
 use super::thread_name;
-use crate::console::client::DoorClient;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::limits;
+use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 
 /// Asks the organism a question, and prints its answer.

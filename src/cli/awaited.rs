@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::console::api_types::ApiRecord;
 use systole_config as config;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::CallState;
@@ -14,6 +13,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
+use systole_doors::api_types::ApiRecord;
 use systole_organism::workflow_steps;
 use systole_queries::picture::{Pictured, RunPicture};
 use systole_queries::posts::DueCalls;

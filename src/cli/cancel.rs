@@ -10,9 +10,9 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
-use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded, WaitingCancelled};
-use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
 use systole_core::types::ids::{Name, ThreadId};
+use systole_doors::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded, WaitingCancelled};
+use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
 use systole_organism::runfile::RunFile;
 use systole_organism::waiting::SenderReply;
 

@@ -18,7 +18,7 @@ use super::elsewhere::unheard;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::console::client::DoorClient;
+use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 
 /// The programs that open a file in the user's browser, the first that is there.

@@ -14,10 +14,10 @@ use systole_kit::{Payload, namespaces};
 use super::exit::CommandExit;
 use super::place::quoted;
 use super::screen::Screen;
-use crate::console::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use page::{Page, Style};
 use stage::{Actor, Stage};
 use systole_core::types::ports::LogFault;
+use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_queries::glance::glance;
 
 /// Show agents at work: a refused message, a kill, an approval.

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use super::elsewhere::OrganismElsewhere;
 use super::screen::Screen;
-use crate::console::client::{DoorClient, DoorClientFault};
 use systole_core::types::ids::ThreadId;
+use systole_doors::client::{DoorClient, DoorClientFault};
 
 /// How often a lost stream is opened again, and the pause before each try. A restart takes less.
 const TRIES: u32 = 40;

@@ -8,11 +8,11 @@ use systole_kit::payload::Payload;
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::screen::Screen;
-use crate::console::api_types::ApiRecord;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::CallPath;
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_doors::api_types::ApiRecord;
 use systole_show::columns::{cut, cut_counted, plain, width};
 use systole_show::layout::{self, TextTone};
 

@@ -10,11 +10,11 @@ use systole_kit::schema::{SchemaModel, ValueSlip, nearest};
 use super::exit::CommandExit;
 use super::refused;
 use super::screen::Screen;
-use crate::console::api_types::ApiRefusal;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
+use systole_doors::api_types::ApiRefusal;
 
 /// A payload of this element for the listener that takes it from outside.
 pub(super) fn message(

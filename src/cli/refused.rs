@@ -4,8 +4,8 @@ use systole_kit::writer::visible;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::console::api_types::ApiRefusal;
 use systole_core::types::codes::Code;
+use systole_doors::api_types::ApiRefusal;
 use systole_show::layout::{self, TextTone};
 
 /// Columns of the field names.

@@ -13,9 +13,9 @@ use super::looking::{Looking, composition};
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
-use crate::console::client::DoorClient;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
+use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 use systole_organism::steered;
 

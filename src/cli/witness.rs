@@ -12,8 +12,8 @@ use super::exit::CommandExit;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::{here, hindered};
-use crate::console::http::{self, HttpDoorFault};
-use crate::console::witness_door::WitnessDoor;
+use systole_doors::http::{self, HttpDoorFault};
+use systole_doors::witness_door::WitnessDoor;
 use systole_system::{signing_key, system};
 use systole_witness::witness_book::WitnessBook;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use systole::console::http::bind;
+use systole_doors::http::bind;
 
 use crate::program::{Running, systole, systole_with};
 

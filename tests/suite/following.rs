@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use systole::console::events::Follower;
 use systole_core::types::ports::Position;
+use systole_doors::events::Follower;
 
 use crate::http::house;
 use crate::organism::{ask, outcome, say, start};

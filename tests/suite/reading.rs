@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use systole::console::routes;
 use systole_core::types::ports::Clock as _;
+use systole_doors::routes;
 use systole_system::clock::WallClock;
 
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};

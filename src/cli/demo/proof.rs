@@ -9,8 +9,8 @@ use systole_checker::log::LogSnapshot;
 use systole_checker::record::{RecordHash, RecordId};
 
 use super::Fault;
-use crate::console::api_types;
 use systole_core::types::ids::ThreadId;
+use systole_doors::api_types;
 use systole_log::sqlite;
 use systole_queries::costs;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::page::{self, Page, Style};
 use super::person::{self, Answer};
 use super::{Fault, stage};
-use crate::console::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
-use crate::console::client::DoorClient;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
+use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
+use systole_doors::client::DoorClient;
 use systole_log::sqlite;
 use systole_queries::glance::{glance, told};
 

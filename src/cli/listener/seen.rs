@@ -9,11 +9,11 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
-use crate::console::api_types::ApiRefusal;
 use systole_carriers as delivery;
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::measured;
+use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 
 /// Most bytes of other output to keep for one line, or for JSON.

@@ -21,10 +21,10 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
-use crate::console::api_types::ApiRefusal;
 use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{self, TrialFault};
 
 /// Sends one request to a listener alone, and judges what it says.

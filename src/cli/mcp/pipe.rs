@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
-use crate::console::mcp_client::{DoorAnswer, McpClient};
 use systole_core::types::limits;
+use systole_doors::mcp_client::{DoorAnswer, McpClient};
 use systole_system::system::told;
 
 /// Longest line. The door refuses a shorter one that is too long for its organism in its own words.

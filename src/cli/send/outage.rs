@@ -7,7 +7,7 @@ use systole_core::rules::outage_words;
 use systole_core::types::ids::Name;
 use tokio::time::Instant;
 
-use crate::console::api_types::ApiRecord;
+use systole_doors::api_types::ApiRecord;
 
 /// How long a call waits until its sender hears of it.
 const QUIET: Duration = Duration::from_secs(2);

@@ -4,9 +4,9 @@
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
-use crate::console::api_types::ApiRecord;
-use crate::console::ending::CallResult;
 use systole_core::types::codes::Code;
+use systole_doors::api_types::ApiRecord;
+use systole_doors::ending::CallResult;
 use systole_queries::first_cause::FirstCause;
 use systole_queries::glance::{glance, told};
 use systole_show::columns::{cut, plain};

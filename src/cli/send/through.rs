@@ -14,9 +14,9 @@ use super::way::{Decided, Elsewhere, Next, Way};
 use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::elsewhere::{OrganismElsewhere, unheard};
 use crate::cli::refused;
-use crate::console::api_types::ApiReceipt;
-use crate::console::client::DoorClient;
 use systole_core::types::ids::ThreadId;
+use systole_doors::api_types::ApiReceipt;
+use systole_doors::client::DoorClient;
 
 /// How often the line with who works is rewritten.
 const TICK: Duration = Duration::from_secs(1);

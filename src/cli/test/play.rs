@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use super::stage::{Stage, Stuck};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
-use crate::console::api_types;
-use crate::console::ending::CallResult;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{
     ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
@@ -15,6 +13,8 @@ use systole_config::rehearsal::{
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
+use systole_doors::api_types;
+use systole_doors::ending::CallResult;
 use systole_judge::xpath;
 use systole_organism::validators::PersonOrder;
 use systole_organism::waiting::SenderReply;

@@ -18,9 +18,9 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, SoakClient};
 use super::house::RunFolder;
 use super::orders::{DoneOrder, OrderAction};
-use systole::console::api_types::{ApiReceipt, ApiRecord};
-use systole::console::client::OutgoingMessage;
-use systole::console::ending::{CallResult, ending};
+use systole_doors::api_types::{ApiReceipt, ApiRecord};
+use systole_doors::client::OutgoingMessage;
+use systole_doors::ending::{CallResult, ending};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole::console::http::HttpDoor;
 use systole_carriers::{InlineListener, answering};
 use systole_config as config;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::LogReader;
+use systole_doors::http::HttpDoor;
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};

@@ -1,0 +1,99 @@
+//! `tools/call`: makes a payload of the arguments and hands it in under the client's name. What does not fit is refused,
+//! recorded like every refusal, and told to the model as the result of its call.
+
+use serde_json::Value;
+
+use super::results::{self, KEY, OURS, RECORD, THREAD};
+use super::rpc::{self, RpcFault, RpcParams};
+use super::tools;
+use crate::api_types::ApiReceipt;
+use crate::inbound::{earlier, key_of};
+use crate::json_payload;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::Refused;
+use systole_core::types::ids::Name;
+use systole_organism::front::{ClientMessage, OrganismHandle};
+use systole_organism::waiting::SenderReply;
+
+/// A call that has begun.
+pub(super) enum BegunCall {
+    /// It is on disk, and its answer is waited for.
+    Open(ApiReceipt),
+    /// It was refused: this is its result.
+    Refused(Value),
+}
+
+/// Begins a call.
+pub(super) async fn begin(
+    front: &OrganismHandle,
+    client: &Name,
+    params: &RpcParams,
+) -> Result<BegunCall, RpcFault> {
+    let Some(name) = &params.name else {
+        return Err(RpcFault::params("params.name, the tool, is missing; tools/list names the tools"));
+    };
+    is_known(params)?;
+    let key =
+        key_of(said(params, KEY)?).map_err(|words| RpcFault::params(format!("_meta[\"{KEY}\"]: {words}")))?;
+    let thread = said(params, THREAD)?;
+    let organism = front.composition().clone();
+    let tool = tools::named(&organism, client, name)?;
+    let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
+    let document = match json_payload::of_json(&organism, tool.taken, arguments.as_bytes()) {
+        Ok(document) => document,
+        Err(Refused { refusal, kept: None }) => {
+            return Err(RpcFault::unavailable(refusal.message.to_string()));
+        }
+        Err(refused) => return told(front.refuse(client.clone(), key, refused).await),
+    };
+    let to = Some(tool.listener.name.to_string());
+    let message = ClientMessage { client: client.clone(), key: key.clone(), document, to, thread };
+    match front.ask(message).await {
+        Some(SenderReply::Receipt(receipt, position)) => {
+            let position = match position {
+                Some(position) => position,
+                None => earlier(front, &receipt, &key).await,
+            };
+            Ok(BegunCall::Open(ApiReceipt::of(&receipt, position, key.as_str())))
+        }
+        other => told(other),
+    }
+}
+
+fn told(reply: Option<SenderReply>) -> Result<BegunCall, RpcFault> {
+    match reply {
+        Some(SenderReply::Refused(refusal)) => match refusal.code {
+            Code::IngressUnavailable => Err(RpcFault::unavailable(refusal.message.to_string())),
+            _ => Ok(BegunCall::Refused(results::refused(&refusal))),
+        },
+        _ => Err(RpcFault::unavailable("the organism is stopping: call again later, with the same key")),
+    }
+}
+
+/// Refuses a key of ours that means nothing, since a client that writes one wants something. What a result says may
+/// come back.
+fn is_known(params: &RpcParams) -> Result<(), RpcFault> {
+    let known = [KEY, THREAD, RECORD];
+    let unknown = params.meta.keys().find(|key| key.starts_with(OURS) && !known.contains(&key.as_str()));
+    let shown = unknown.map(|key| key.chars().take(80).collect::<String>());
+    if let Some(key) = shown {
+        return Err(RpcFault::params(format!(
+            "_meta[{key:?}] means nothing here; there are {KEY} and {THREAD}"
+        )));
+    }
+    match params.meta.get("progressToken") {
+        Some(token) if !rpc::is_id(token) => {
+            Err(RpcFault::params("_meta.progressToken is a text or a whole number of at most 256 bytes"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A text that the client said in `_meta`.
+fn said(params: &RpcParams, key: &str) -> Result<Option<String>, RpcFault> {
+    match params.meta.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(RpcFault::params(format!("_meta[\"{key}\"] is not a text"))),
+    }
+}

@@ -1,0 +1,186 @@
+//! The wait for the end of a call. It follows the log, says how the call goes on, and ends with the result, with a task
+//! in its place, or with nothing if the call was cancelled.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::open_calls::CallSeat;
+use super::revision::McpRevision;
+use super::{results, rpc, tasks};
+use crate::api_types::{ApiReceipt, ApiRecord};
+use crate::ending::{CallResult, ending};
+use crate::events::{Follower, FollowerBatch, ProgressFollower};
+use crate::outcome::ended_before;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::Position;
+use systole_core::types::record::RecordKind;
+use systole_organism::front::OrganismHandle;
+use systole_system::tasks::{TaskKind, start};
+
+/// How long a call may take before it becomes a task.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The time between two signs that a call goes on. Hosts that hear none give up, many after a minute.
+const SIGN: Duration = Duration::from_secs(10);
+/// Messages that may wait for a client's socket. If there is no room, progress is left out.
+const AHEAD: usize = 16;
+/// Longest message of progress, in bytes.
+const WORDS: usize = 1000;
+
+/// A call that is waited for.
+pub(super) struct OpenCall {
+    pub(super) front: OrganismHandle,
+    pub(super) client: Name,
+    pub(super) revision: McpRevision,
+    /// The id of the request.
+    pub(super) id: Value,
+    pub(super) receipt: ApiReceipt,
+    /// With what the client recognises progress, if it wants any.
+    pub(super) progress: Option<Value>,
+    /// Whether the client takes a task.
+    pub(super) takes_tasks: bool,
+}
+
+/// How a wait ended.
+enum WaitEnd {
+    /// With the last message for the client.
+    Told(Value),
+    /// The client cancelled the call.
+    Cancelled,
+    /// The client is gone.
+    Left,
+}
+
+impl OpenCall {
+    /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
+    pub(super) fn follow(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
+        let (to_client, messages) = mpsc::channel(AHEAD);
+        seat.waits_for(&self.receipt.thread);
+        let work = async move {
+            let cancelled = seat.cancelled.take();
+            let is_cancelled = async {
+                match cancelled {
+                    Some(cancelled) => drop(cancelled.await),
+                    None => std::future::pending().await,
+                }
+            };
+            let end = tokio::select! {
+                last = self.last(&to_client) => WaitEnd::Told(last),
+                () = is_cancelled => WaitEnd::Cancelled,
+                () = to_client.closed() => WaitEnd::Left,
+            };
+            let is_last = seat.leave();
+            match end {
+                // A client that went away loses nothing: the log has the answer.
+                WaitEnd::Told(last) => drop(to_client.send(last).await),
+                WaitEnd::Cancelled => self.cancel().await,
+                // In this revision a closed stream is how a client cancels. Another of its connections may have joined
+                // the call.
+                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => self.cancel().await,
+                WaitEnd::Left => {}
+            }
+        };
+        // It ends with the call, its client or the pump.
+        let _nobody_waits = start(TaskKind::Call, work, async |_| ());
+        messages
+    }
+
+    /// Ends the thread of the call, unless a person decides about it: hosts give up before a person has read. The
+    /// decision counts, and the log keeps the answer.
+    async fn cancel(&self) {
+        if tasks::waits(&self.front, &self.receipt.thread).await.is_some() {
+            return;
+        }
+        let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
+        // A thread that has ended just now needs no end.
+        let _ended = self.front.cancel(self.client.clone(), thread).await;
+    }
+
+    /// The last message for the client.
+    async fn last(&self, to_client: &mpsc::Sender<Value>) -> Value {
+        let thread = ThreadId::parse(&self.receipt.thread).ok();
+        if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
+            match ended_before(&self.front, &self.receipt, thread).await {
+                Ok(Some((ending, record))) => return self.result(&ending, &record),
+                Ok(None) => {}
+                Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
+            }
+        }
+        let from = Position(self.receipt.position);
+        let hearing = self.progress.is_some().then(|| self.front.hear(None, thread.clone()));
+        let mut events = ProgressFollower::new(Follower::after(&self.front, from, thread), hearing);
+        let mut steps = 0;
+        let late = tokio::time::sleep(PATIENCE);
+        let mut late = std::pin::pin!(late);
+        let mut signs = tokio::time::interval(SIGN);
+        signs.reset();
+        loop {
+            let next = tokio::select! {
+                next = events.next() => next,
+                _ = signs.tick(), if self.progress.is_some() => {
+                    let waits = tasks::waits(&self.front, &self.receipt.thread).await;
+                    self.tell(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
+                    continue;
+                }
+                () = &mut late, if self.takes_tasks => {
+                    match tasks::created(&self.front, &self.receipt).await {
+                        Ok(task) => return rpc::result(&self.id, &task),
+                        Err(fault) => return fault.message(Some(&self.id)),
+                    }
+                }
+            };
+            match next {
+                Ok(Some(FollowerBatch::Records(records))) => {
+                    for record in records {
+                        if let Some(ending) = ending(&self.receipt, &record) {
+                            return self.result(&ending, &record);
+                        }
+                        if let Some(words) = self.waits(&record).await {
+                            self.tell(to_client, &mut steps, &words);
+                        }
+                    }
+                }
+                // A model's words come in pieces, and a host shows whole messages.
+                Ok(Some(FollowerBatch::Spoken(spoken))) if spoken.whole => {
+                    self.tell(to_client, &mut steps, &format!("{}: {}", spoken.listener, spoken.words));
+                }
+                Ok(Some(FollowerBatch::Spoken(_))) => {}
+                Ok(None) => {
+                    return self
+                        .cut("the organism has stopped, and goes on with the call when it runs again");
+                }
+                Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
+            }
+        }
+    }
+
+    fn result(&self, ending: &CallResult, record: &ApiRecord) -> Value {
+        let result = results::ended(self.front.composition(), &self.receipt, ending, record);
+        rpc::result(&self.id, &self.revision.complete(result))
+    }
+
+    /// The answer in place of a result that cannot be waited for.
+    fn cut(&self, why: &str) -> Value {
+        let key = &self.receipt.key;
+        let words = format!("{why}; call again with _meta[\"{}\"] = \"{key}\" for its answer", results::KEY);
+        rpc::RpcFault::unavailable(words).message(Some(&self.id))
+    }
+
+    /// What a call waits for since this record, if that is a person.
+    async fn waits(&self, record: &ApiRecord) -> Option<String> {
+        let may_hold = RecordKind::parse(&record.kind) == Some(RecordKind::Approval);
+        (may_hold && self.progress.is_some()).then_some(())?;
+        tasks::waits(&self.front, &self.receipt.thread).await
+    }
+
+    fn tell(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {
+        let Some(token) = &self.progress else { return };
+        *steps += 1;
+        let words = words.get(..words.floor_char_boundary(WORDS)).unwrap_or_default();
+        let params = json!({"progressToken": token, "progress": steps, "message": words});
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        // A client that reads slowly gets fewer messages.
+        let _full = to_client.try_send(message);
+    }
+}

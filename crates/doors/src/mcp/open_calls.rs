@@ -1,0 +1,123 @@
+//! The calls that MCP clients wait for, by the client's own names for them, so that a later message can cancel one.
+//! It counts them, and knows nothing of what they do.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::rpc::RpcFault;
+use systole_core::types::ids::Name;
+
+/// Calls that may wait at once: each costs a task and a page of records.
+const CALLS: usize = 256;
+
+/// A client's name for a call: its session and the id of its request. Ids are only unique within a session.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct CallName {
+    pub(super) client: Name,
+    pub(super) session: String,
+    pub(super) id: String,
+}
+
+/// What is known of the waiting calls.
+#[derive(Default)]
+struct WaitingCalls {
+    /// The calls that can be cancelled. One that is cancelled keeps its name until it has ended.
+    named: HashMap<CallName, Option<oneshot::Sender<()>>>,
+    /// How many wait for each thread: several requests with one key are one call.
+    threads: HashMap<String, usize>,
+}
+
+/// The waiting calls.
+pub(crate) struct OpenCalls {
+    seats: Arc<Semaphore>,
+    waiting: Arc<Mutex<WaitingCalls>>,
+}
+
+impl Default for OpenCalls {
+    fn default() -> OpenCalls {
+        OpenCalls { seats: Arc::new(Semaphore::new(CALLS)), waiting: Arc::default() }
+    }
+}
+
+/// A place among the waiting calls, until it is dropped.
+pub(super) struct CallSeat {
+    /// Tells that the client cancels the call. Without a session it cannot.
+    pub(super) cancelled: Option<oneshot::Receiver<()>>,
+    name: Option<CallName>,
+    thread: Option<String>,
+    waiting: Arc<Mutex<WaitingCalls>>,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl OpenCalls {
+    /// Takes a place. A name that waits already is refused.
+    pub(super) fn enter(&self, name: Option<CallName>) -> Result<CallSeat, RpcFault> {
+        let Ok(seat) = self.seats.clone().try_acquire_owned() else {
+            return Err(RpcFault::unavailable(format!(
+                "{CALLS} calls are waited for already: call again later"
+            )));
+        };
+        let mut cancelled = None;
+        if let Some(name) = &name {
+            let (cancel, is_cancelled) = oneshot::channel();
+            let mut waiting = lock(&self.waiting);
+            if waiting.named.contains_key(name) {
+                let words =
+                    format!("a request with the id {} is still being answered: use a new id", name.id);
+                return Err(RpcFault::request(words));
+            }
+            waiting.named.insert(name.clone(), Some(cancel));
+            cancelled = Some(is_cancelled);
+        }
+        Ok(CallSeat { cancelled, name, thread: None, waiting: self.waiting.clone(), _seat: seat })
+    }
+
+    /// Cancels a call. Does nothing if the call has ended.
+    pub(super) fn cancel(&self, name: &CallName) {
+        let waiting = lock(&self.waiting).named.get_mut(name).and_then(Option::take);
+        // A call that ended just now has nothing to cancel.
+        let _told = waiting.map(|cancel| cancel.send(()));
+    }
+}
+
+impl CallSeat {
+    /// Says which thread the call is in.
+    pub(super) fn waits_for(&mut self, thread: &str) {
+        *lock(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
+        self.thread = Some(thread.to_owned());
+    }
+
+    /// Ends the wait. Returns whether no one else waits for the thread.
+    pub(super) fn leave(mut self) -> bool {
+        self.stop_waiting()
+    }
+
+    fn stop_waiting(&mut self) -> bool {
+        let Some(thread) = self.thread.take() else { return true };
+        let mut waiting = lock(&self.waiting);
+        let left = waiting.threads.get_mut(&thread).map_or(0, |count| {
+            *count -= 1;
+            *count
+        });
+        if left == 0 {
+            waiting.threads.remove(&thread);
+        }
+        left == 0
+    }
+}
+
+impl Drop for CallSeat {
+    fn drop(&mut self) {
+        self.stop_waiting();
+        if let Some(name) = &self.name {
+            lock(&self.waiting).named.remove(name);
+        }
+    }
+}
+
+fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is complete before anything can panic.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,208 @@
+//! Tasks: calls whose answer a client asks for later. A task is the record of its message, so the log keeps it across
+//! restarts; its id names that record, whose own id is random. Only the client that sent the message finds its task.
+
+use serde_json::{Value, json};
+
+use super::results;
+use super::revision::McpRevision;
+use super::rpc::RpcFault;
+use crate::api_types::{ApiReceipt, ApiRecord};
+use crate::ending::{CallResult, ending};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{MessageId, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{MessageRole, RecordCode};
+use systole_organism::front::OrganismHandle;
+use systole_organism::waiting::SenderReply;
+use systole_queries::held::held;
+
+/// Records per read of a thread.
+const PAGE: usize = 64;
+/// How long a client should wait before it asks again, in milliseconds.
+const POLL_MS: u64 = 2000;
+/// What is said of a call that waits for no person.
+pub(super) const WORKS: &str = "the organism works on it";
+
+/// The id of the task of a message.
+fn id_of(receipt: &ApiReceipt) -> String {
+    format!("{}.{}.{}", receipt.thread, receipt.seq, receipt.id)
+}
+
+/// The thread, the number and the id of the record that a task's id names.
+fn read_id(id: &str) -> Option<(ThreadId, u64, MessageId)> {
+    let mut parts = id.rsplitn(3, '.');
+    let record = MessageId::parse(parts.next()?).ok()?;
+    let seq = parts.next()?.parse().ok()?;
+    Some((ThreadId::parse(parts.next()?).ok()?, seq, record))
+}
+
+/// A task as the log has it.
+struct TaskState {
+    receipt: ApiReceipt,
+    created: String,
+    touched: String,
+    end: Option<(CallResult, ApiRecord)>,
+    held: Vec<String>,
+}
+
+/// Reads a task of a client.
+fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskState>, LogFault> {
+    let Some((thread, seq, record)) = read_id(id) else { return Ok(None) };
+    let found = reader.of_thread(&thread, seq, 1)?.pop();
+    let is_request = |code| code == Some(RecordCode::Role(MessageRole::Request));
+    let Some((position, first)) = found.filter(|(_, one)| {
+        let h = &one.header;
+        h.seq == seq && h.id == record && h.from == *client && is_request(h.code)
+    }) else {
+        return Ok(None);
+    };
+    let first = ApiRecord::of(position, &first);
+    let (call, key) = (first.call.clone().unwrap_or_default(), first.key.clone().unwrap_or_default());
+    let receipt = ApiReceipt {
+        id: first.id.clone(),
+        thread: first.thread.clone(),
+        seq,
+        position: first.position,
+        call,
+        sender: first.from.clone(),
+        claimed: None,
+        key,
+        repeated: true,
+    };
+    let mut state =
+        TaskState { receipt, created: first.time.clone(), touched: first.time, end: None, held: Vec::new() };
+    let mut next = seq + 1;
+    loop {
+        let page = reader.of_thread(&thread, next, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for (position, record) in page {
+            next = record.header.seq + 1;
+            let record = ApiRecord::of(position, &record);
+            state.touched.clone_from(&record.time);
+            if let Some(end) = ending(&state.receipt, &record) {
+                state.end = Some((end, record));
+                return Ok(Some(state));
+            }
+        }
+    }
+    state.held = held(reader, &thread)?.iter().map(ToString::to_string).collect();
+    Ok(Some(state))
+}
+
+/// The same without blocking. A task of another client is one that never was.
+async fn found(front: &OrganismHandle, client: &Name, id: &str) -> Result<TaskState, RpcFault> {
+    let (reader, client, id) = (front.reader().clone(), client.clone(), id.to_owned());
+    let looked = tokio::task::spawn_blocking(move || look(&*reader, &client, &id)).await;
+    match looked {
+        Ok(Ok(Some(state))) => Ok(state),
+        Ok(Ok(None)) => Err(RpcFault::params("there is no such task")),
+        _ => Err(RpcFault::unavailable("the log cannot be read at the moment")),
+    }
+}
+
+fn wording(held: &[String]) -> Option<String> {
+    (!held.is_empty()).then(|| format!("waits for {}: a person decides", held.join(", ")))
+}
+
+/// What a thread waits for, if that is a person. If the log cannot be read here, nothing is said.
+pub(super) async fn waits(front: &OrganismHandle, thread: &str) -> Option<String> {
+    let (reader, thread) = (front.reader().clone(), ThreadId::parse(thread).ok()?);
+    let looked = tokio::task::spawn_blocking(move || held(&*reader, &thread)).await;
+    let held = looked.ok()?.ok()?;
+    wording(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
+}
+
+impl TaskState {
+    fn shown(&self, front: &OrganismHandle) -> Value {
+        let mut task = json!({
+            "taskId": id_of(&self.receipt),
+            "createdAt": self.created,
+            "lastUpdatedAt": self.touched,
+            // The log keeps it for as long as itself.
+            "ttlMs": null,
+            "pollIntervalMs": POLL_MS,
+        });
+        let own = match &self.end {
+            None => {
+                let words = wording(&self.held);
+                json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
+            }
+            Some((CallResult::Failed(code), _)) if code == Code::CancelledThread.as_str() => {
+                json!({"status": "cancelled", "statusMessage": "its thread was cancelled"})
+            }
+            Some((end, record)) => {
+                let result = results::ended(front.composition(), &self.receipt, end, record);
+                json!({"status": "completed", "result": McpRevision::Stateless.complete(result)})
+            }
+        };
+        if let (Some(task), Value::Object(own)) = (task.as_object_mut(), own) {
+            task.extend(own);
+        }
+        task
+    }
+}
+
+/// The answer to a call that becomes a task.
+pub(super) async fn created(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
+    let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::unavailable(bad.to_string()))?;
+    let mut task = found(front, &client, &id_of(receipt)).await?.shown(front);
+    if let Some(fields) = task.as_object_mut() {
+        fields.insert("resultType".to_owned(), json!("task"));
+    }
+    Ok(task)
+}
+
+/// `tasks/get`.
+pub(super) async fn get(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    let task = found(front, client, id).await?;
+    Ok(McpRevision::Stateless.complete(task.shown(front)))
+}
+
+/// `tasks/cancel`. A task that has ended stays as it is.
+pub(super) async fn cancel(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    let task = found(front, client, id).await?;
+    let done = McpRevision::Stateless.complete(json!({}));
+    let thread = ThreadId::parse(&task.receipt.thread).ok();
+    let Some(thread) = thread.filter(|_| task.end.is_none()) else { return Ok(done) };
+    match front.cancel(client.clone(), thread).await {
+        Some(SenderReply::Refused(refusal)) if refusal.code != Code::EndedThread => {
+            Err(RpcFault::params(refusal.message.to_string()))
+        }
+        Some(_) => Ok(done),
+        None => Err(RpcFault::unavailable("the organism is stopping: cancel it when it runs again")),
+    }
+}
+
+/// `tasks/update`: a task here never asks its client for anything.
+pub(super) async fn update(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    found(front, client, id).await?;
+    Err(RpcFault::params(
+        "this task asks its client for nothing: only a person with the role `approve` decides",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_names_one_record_and_nothing_else_is_an_id() {
+        let id = "sess-da5910918c72.1.01a1f850-0000-7000-8000-000000000001";
+        let (thread, seq, record) = read_id(id).unwrap();
+        assert_eq!((thread.as_str(), seq), ("sess-da5910918c72", 1));
+        assert_eq!(record.to_string(), "01a1f850-0000-7000-8000-000000000001");
+        for wrong in [
+            "",
+            "a",
+            "..",
+            "sess-da5910918c72.1",
+            &id.replace(".1.", ".x."),
+            &id.replace("sess", "s"),
+            &id[1..],
+        ] {
+            assert!(read_id(wrong).is_none(), "{wrong}");
+        }
+    }
+}

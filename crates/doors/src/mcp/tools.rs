@@ -1,0 +1,151 @@
+//! The tools that a client sees: the elements that it may send from outside, with the JSON Schema of their payloads.
+//!
+//! A listener that a client may not address has no tool, and no influence on the name of another tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use systole_kit::schema::{ILLEGAL, SchemaModel, nearest};
+
+use super::rpc::RpcFault;
+use systole_core::rules::introspection::model_of;
+use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
+use systole_core::types::ids::Name;
+
+/// Longest name of a tool, and longest description, in bytes. Hosts refuse longer names.
+const NAME_BYTES: usize = 64;
+const DESCRIPTION_BYTES: usize = 4096;
+
+/// The key of an element's own text.
+const OWN: &str = ".";
+
+/// An element that a client may send.
+pub(crate) struct OpenTool<'c> {
+    /// Its name as a tool.
+    pub(crate) name: String,
+    /// Who takes it.
+    pub(crate) listener: &'c Listener,
+    /// The element.
+    pub(crate) taken: &'c ElementSchema,
+}
+
+/// The tools of a client.
+pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenTool<'c>> {
+    let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
+    let open = organism.listeners.values().filter(is_open);
+    let all: Vec<_> = open
+        .flat_map(|one| {
+            one.accepts.iter().filter(|taken| !taken.is_for_itself()).map(move |taken| (one, taken))
+        })
+        .collect();
+    let mut taken_names = BTreeSet::new();
+    let mut tools = Vec::with_capacity(all.len());
+    for (listener, taken) in &all {
+        let is_shared = all.iter().filter(|(_, other)| other.name.local == taken.name.local).count() > 1;
+        let wanted = match is_shared {
+            true => format!("{}-{}", listener.name.as_str(), taken.name.local),
+            false => taken.name.local.to_string(),
+        };
+        tools.push(OpenTool { name: free(&wanted, &mut taken_names), listener, taken });
+    }
+    tools
+}
+
+/// A name in the letters that hosts and models take, and that no other tool has.
+fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    // There is room for the number behind it.
+    let plain: String = wanted.chars().map(plain).take(NAME_BYTES - 8).collect();
+    let mut name = plain.clone();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{plain}-{number}");
+    }
+    name
+}
+
+/// The tool of that name.
+pub(super) fn named<'c>(
+    organism: &'c Composition,
+    client: &Name,
+    name: &str,
+) -> Result<OpenTool<'c>, RpcFault> {
+    let mut tools = open_to(organism, client);
+    if let Some(at) = tools.iter().position(|tool| tool.name == name) {
+        return Ok(tools.swap_remove(at));
+    }
+    let known = || tools.iter().map(|tool| tool.name.as_str());
+    let fix = match nearest(name, known()) {
+        Some(near) => format!("did you mean {near}?"),
+        None if tools.is_empty() => "no element is open to this client".to_owned(),
+        None => format!("there are {}", known().take(32).collect::<Vec<_>>().join(", ")),
+    };
+    let shown: String = name.chars().take(80).collect();
+    Err(RpcFault::params(format!("no tool is called {shown:?}; {fix}")))
+}
+
+/// The model of a schema of the organism.
+pub(crate) fn model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
+    model_of(organism, &organism.schemas.get(schema.0)?.text)
+}
+
+/// The tools of a client, as `tools/list` shows them.
+pub(super) fn listed(organism: &Composition, client: &Name) -> Vec<Value> {
+    let tools = open_to(organism, client);
+    let elements = tools.iter().flat_map(|tool| std::iter::once(tool.taken).chain(&tool.listener.returns));
+    let ids: BTreeSet<usize> = elements.map(|element| element.schema.0).collect();
+    let models: BTreeMap<usize, SchemaModel> =
+        ids.into_iter().filter_map(|id| Some((id, model(organism, SchemaId(id))?))).collect();
+    tools.iter().filter_map(|tool| shown(tool, &models)).collect()
+}
+
+fn shown(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
+    let OpenTool { name, listener, taken } = tool;
+    let model = models.get(&taken.schema.0)?;
+    let drawn = model.json_schema(&taken.name.local)?;
+    let mut words: Vec<String> =
+        model.documentation(&taken.name.local).map(str::to_owned).into_iter().collect();
+    words.push(format!("Goes to {}.", listener.name.as_str()));
+    if listener.approval.always || model.is_dangerous(&taken.name.local) {
+        words.push("A person approves each call before it runs.".to_owned());
+    }
+    // Every text leaves that open, and no host writes such characters.
+    let open: Vec<String> = drawn.open.into_iter().filter(|rule| rule != ILLEGAL).collect();
+    if !open.is_empty() {
+        words.push(format!("Also checked: {}.", open.join("; ")));
+    }
+    let mut words = words.join(" ");
+    words.truncate(words.floor_char_boundary(DESCRIPTION_BYTES));
+    let mut shown = json!({"name": name, "description": words, "inputSchema": drawn.schema});
+    // With one possible answer a host can know its form.
+    if let ([answer], Some(fields)) = (listener.returns.as_slice(), shown.as_object_mut())
+        && let Some(schema) = models.get(&answer.schema.0).and_then(|model| answer_schema(model, answer))
+    {
+        fields.insert("outputSchema".to_owned(), schema);
+    }
+    Some(shown)
+}
+
+/// The JSON Schema of an answer. `None` if the answer is one text, which needs no form beside it.
+pub(super) fn answer_schema(model: &SchemaModel, answer: &ElementSchema) -> Option<Value> {
+    let schema = model.json_schema(&answer.name.local)?.schema;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_text = properties.is_some_and(|all| all.keys().eq([OWN]));
+    (!is_text).then_some(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_short_and_different() {
+        let mut taken = BTreeSet::new();
+        let names =
+            ["größe", "gr__e", "a.b", &"x".repeat(90), &"x".repeat(91)].map(|name| free(name, &mut taken));
+        assert_eq!(names[..3], ["gr__e", "gr__e-2", "a_b"]);
+        assert_eq!(names[3].len(), 56);
+        assert_eq!(names[4], format!("{}-2", names[3]));
+    }
+}

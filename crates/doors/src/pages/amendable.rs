@@ -1,0 +1,117 @@
+//! A waiting payload that can be changed by its fields: its schema's model, and what the fields of a form make of it.
+//!
+//! The request of an address and the fields of a form come in; a payload or its mistakes go out. It decides nothing.
+
+use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
+use systole_kit::{DocumentLimits, Payload};
+
+use super::asked::PageRequest;
+use super::forms::{Fields, filled};
+use super::verdict::VerdictView;
+use crate::mcp::tools;
+use crate::request_refusals::unfit_request;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::refusal::Refusal;
+use systole_queries::full::ShownPayload;
+use systole_queries::persons::{self, RequestSubject, WaitingRequest};
+
+/// A waiting payload with the model of its schema.
+pub(super) struct Amendable {
+    pub(super) request: WaitingRequest,
+    pub(super) element: String,
+    pub(super) payload: String,
+    pub(super) model: SchemaModel,
+}
+
+/// A state of the form.
+pub(super) struct AmendState {
+    pub(super) hash: String,
+    pub(super) note: String,
+    pub(super) values: FormValues,
+    pub(super) mistakes: Vec<FormMistake>,
+    pub(super) made: Option<(ShownPayload, VerdictView)>,
+}
+
+/// Refuses a client that may not decide.
+pub(super) fn may_decide(asked: &PageRequest) -> Result<(), Refusal> {
+    if asked.state.front.composition().has_role(&asked.client, Role::Approve) {
+        return Ok(());
+    }
+    let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
+    Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"))
+}
+
+impl Amendable {
+    /// The waiting request of the address, for a client that may decide.
+    pub(super) async fn of(asked: &PageRequest) -> Result<Amendable, Refusal> {
+        may_decide(asked)?;
+        let organism = asked.state.front.composition().clone();
+        let typed = asked.part("id");
+        let Some(id) = PersonRequestId::parse(typed) else {
+            return Err(unfit_request("the id of a request is a and a number, as in a1"));
+        };
+        let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
+        let Some(request) = found.into_iter().find(|one| one.id == id) else {
+            let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
+            return Err(refusal.fixed_by("/approvals, which lists what waits"));
+        };
+        let (element, payload) = match &request.about {
+            RequestSubject::Approval { element, payload, unknown: None } => {
+                (element.clone(), payload.clone())
+            }
+            _ => return Err(unfit_request(format!("{id} is not a payload that can be amended"))),
+        };
+        if request.config != organism.hash {
+            let words = format!("{id} waits under an earlier configuration: amend it as XML");
+            return Err(unfit_request(words).fixed_by("/approvals has the field for it"));
+        }
+        let model = model_of(&organism, &request, &payload);
+        let model = model.ok_or_else(|| unfit_request(format!("the schema of {element} cannot be read")))?;
+        Ok(Amendable { request, element, payload, model })
+    }
+
+    /// The form as it was posted.
+    pub(super) fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
+        let Some(hash) = filled(fields, "hash") else {
+            return Err(unfit_request("hash is missing: it says what you saw"));
+        };
+        let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
+        let (mut values, mistakes) = match FormValues::posted(pairs) {
+            Ok(values) => (values, Vec::new()),
+            Err(mistake) => (FormValues::default(), vec![mistake]),
+        };
+        if let Some(more) = filled(fields, "more") {
+            values = values.with_more(more);
+        }
+        let note = filled(fields, "note").unwrap_or_default().to_owned();
+        Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
+    }
+
+    /// The payload that the values make; without one the state has the mistakes.
+    pub(super) fn made(&self, state: &mut AmendState) -> Option<Vec<u8>> {
+        if !state.mistakes.is_empty() {
+            return None;
+        }
+        match self.model.from_form(&self.element, &state.values)? {
+            Ok(payload) => Some(payload),
+            Err(mistakes) => {
+                state.mistakes = mistakes;
+                None
+            }
+        }
+    }
+}
+
+/// The model of the schema by which the listener takes the payload.
+pub(super) fn model_of(
+    organism: &Composition,
+    request: &WaitingRequest,
+    payload: &str,
+) -> Option<SchemaModel> {
+    let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
+    let schema = organism.listener(&request.listener)?.accepted(read.name())?;
+    tools::model(organism, schema)
+}

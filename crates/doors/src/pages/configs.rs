@@ -1,0 +1,250 @@
+//! The configurations of the log, and one of them with its files and what changed in it.
+//!
+//! Starts of `audit::starts` come in; pages go out. Only configurations that the organism was started with are shown.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use super::shorten::encoded;
+use crate::log_view::LogMoment;
+use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
+use systole_core::types::ids::Digest;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::{Millis, spoken};
+use systole_kit::writer::visible;
+use systole_queries::starts::{self, ConfigurationFile, FileChange, OrganismStart, StartList};
+use systole_queries::xml_diff::DiffLine;
+
+/// What the pages are about, for clients that may not see them.
+const WHAT: &str = "configurations name every listener and are";
+/// Digits of a hash that are shown.
+const DIGITS: usize = 12;
+/// Bytes of a file that are shown. The document has the rest.
+const FILE: usize = 200_000;
+/// Starts that are listed.
+const STARTS: usize = 200;
+
+/// A configuration in the list.
+struct ConfigRow {
+    href: String,
+    hash: String,
+    short: String,
+    starts: usize,
+    ago: String,
+    time: String,
+    version: String,
+}
+
+/// A start in the list.
+struct StartRow {
+    position: u64,
+    at: String,
+    href: String,
+    short: String,
+    changed: Option<String>,
+    is_first: bool,
+    ago: String,
+    time: String,
+}
+
+#[derive(Template)]
+#[template(path = "configs.html")]
+struct ConfigsPage {
+    frame: Frame,
+    configs: Vec<ConfigRow>,
+    starts: Vec<StartRow>,
+    is_cut: bool,
+}
+
+/// A line of a difference, with its class and its words.
+struct ChangeLine {
+    class: &'static str,
+    text: String,
+}
+
+/// A file that changed.
+struct ChangedFile {
+    name: String,
+    what: &'static str,
+    lines: Vec<ChangeLine>,
+}
+
+#[derive(Template)]
+#[template(path = "config.html")]
+struct ConfigPage {
+    frame: Frame,
+    hash: String,
+    against: Option<(String, String)>,
+    choices: Vec<(String, String, bool)>,
+    changes: Vec<ChangedFile>,
+    files: Vec<(String, String, usize)>,
+}
+
+/// Shows the list.
+pub(super) async fn configs(asked: PageRequest) -> Response {
+    asked.answered(listed(&asked).await)
+}
+
+/// Shows one.
+pub(super) async fn config(asked: PageRequest) -> Response {
+    asked.answered(one(&asked).await)
+}
+
+async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
+    let (list, now) = asked
+        .look(&[], |moment, _| {
+            whole_log_only(moment, WHAT)?;
+            Ok((starts::read(&*moment.reader)?, moment.now))
+        })
+        .await?;
+    if !asked.is_html {
+        return Ok(asked.json(&list.as_json()));
+    }
+    let frame = asked.frame(PageTab::Config, "Configurations");
+    let page = ConfigsPage {
+        configs: list.configurations().iter().map(|(start, count)| row(&frame, start, *count, now)).collect(),
+        starts: list
+            .starts
+            .iter()
+            .take(STARTS)
+            .map(|start| start_row(&frame, start, list.is_first(start), now))
+            .collect(),
+        is_cut: list.is_cut || list.starts.len() > STARTS,
+        frame,
+    };
+    Ok(rendered(&page))
+}
+
+fn short(hash: Digest) -> String {
+    hash.to_string().chars().take(DIGITS).collect()
+}
+
+fn row(frame: &Frame, start: &OrganismStart, starts: usize, now: Millis) -> ConfigRow {
+    let hash = start.config.to_string();
+    ConfigRow {
+        href: frame.to(&format!("/config/{hash}")),
+        short: short(start.config),
+        hash,
+        starts,
+        ago: spoken(now.since(start.at)),
+        time: start.at.to_string(),
+        version: start.version.clone().unwrap_or_default(),
+    }
+}
+
+fn start_row(frame: &Frame, start: &OrganismStart, is_first: bool, now: Millis) -> StartRow {
+    let changed = start.before.map(|before| frame.to(&format!("/config/{}?against={before}", start.config)));
+    StartRow {
+        position: start.position.0,
+        at: format!("/?at={}", start.position.0),
+        href: frame.to(&format!("/config/{}", start.config)),
+        short: short(start.config),
+        changed,
+        is_first,
+        ago: spoken(now.since(start.at)),
+        time: start.at.to_string(),
+    }
+}
+
+/// What was read of one configuration.
+struct ReadConfig {
+    list: StartList,
+    hash: Digest,
+    files: Vec<ConfigurationFile>,
+    against: Option<Digest>,
+    changes: Vec<FileChange>,
+}
+
+async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
+    let typed = asked.part("hash").to_owned();
+    let read = asked
+        .look(&["against"], move |moment, fields| {
+            whole_log_only(moment, WHAT)?;
+            let list = starts::read(&*moment.reader)?;
+            let hash = named(&list, &typed)?;
+            let files = files(moment, hash)?;
+            let before = list.starts.iter().find(|start| start.config == hash).and_then(|start| start.before);
+            let against = fields.text("against").map(|typed| named(&list, typed)).transpose()?.or(before);
+            let changes = match against {
+                Some(against) => starts::changes(&self::files(moment, against)?, &files),
+                None => Vec::new(),
+            };
+            Ok(ReadConfig { list, hash, files, against, changes })
+        })
+        .await?;
+    if !asked.is_html {
+        let files: Vec<Value> =
+            read.files.iter().map(|file| json!({"name": file.name, "text": file.text})).collect();
+        return Ok(asked.json(&json!({
+            "hash": read.hash.to_string(),
+            "files": files,
+            "against": read.against.map(|against| against.to_string()),
+            "changes": starts::changes_as_json(&read.changes),
+        })));
+    }
+    Ok(rendered(&page(asked, read)))
+}
+
+fn named(list: &StartList, typed: &str) -> ReadResult<Digest> {
+    let missing = || {
+        let words = "no start of this log has such a configuration".to_owned();
+        ReadRefusal::missing(words, "/config, which lists the configurations")
+    };
+    Ok(list.named(typed).ok_or_else(missing)?)
+}
+
+fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>> {
+    let source = moment.reader.document(hash)?;
+    let found = source.ok_or_else(|| "the log does not hold it".to_owned());
+    let read = found.and_then(|source| starts::files(&source));
+    let unread =
+        |why| ReadRefusal::missing(format!("the configuration {hash}: {why}"), "another one of /config");
+    Ok(read.map_err(unread)?)
+}
+
+fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
+    let frame = asked.frame(PageTab::Config, &format!("Configuration {}", short(read.hash)));
+    // No command shows the difference.
+    let command = read.against.is_none().then(|| format!("systole blob {}", read.hash));
+    let frame = frame.with_known_command(command);
+    let others = read.list.configurations().into_iter().filter(|(start, _)| start.config != read.hash);
+    let choices = others.map(|(start, _)| {
+        (start.config.to_string(), short(start.config), Some(start.config) == read.against)
+    });
+    let against = read
+        .against
+        .map(|against| (short(against), frame.to(&format!("/config/{}", encoded(&against.to_string())))));
+    let lines = |lines: &[DiffLine]| -> Vec<ChangeLine> {
+        lines
+            .iter()
+            .map(|line| {
+                let class = match line {
+                    DiffLine::First(_) => "gone",
+                    DiffLine::Second(_) => "came",
+                    DiffLine::Both(_) | DiffLine::LeftOut(_) => "quiet",
+                };
+                ChangeLine { class, text: visible(&line.text()).into_owned() }
+            })
+            .collect()
+    };
+    let changed = |change: &FileChange| ChangedFile {
+        name: change.name.clone(),
+        what: change.what,
+        lines: lines(&change.lines),
+    };
+    let file = |file: &ConfigurationFile| {
+        let kept: String = file.text.chars().take(FILE).collect();
+        (file.name.clone(), visible(&kept).into_owned(), file.text.len().saturating_sub(kept.len()))
+    };
+    ConfigPage {
+        hash: read.hash.to_string(),
+        against,
+        choices: choices.collect(),
+        changes: read.changes.iter().map(changed).collect(),
+        files: read.files.iter().map(file).collect(),
+        frame,
+    }
+}

@@ -1,0 +1,90 @@
+//! A thread and everything below it as one page in a file, without scripts: the page of `systole export --html`.
+//!
+//! A thread comes in; a file to keep goes out. Its size is bounded; the command has no bound.
+
+use std::io::{self, Write};
+
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+
+use super::asked::PageRequest;
+use super::shorten::encoded;
+use crate::log_view::LogMoment;
+use crate::reading::{ReadRefusal, thread_of};
+use crate::request_refusals::unfit_address;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::refusal::Refusal;
+use systole_export::documents::NamedDocuments;
+use systole_export::{ExportFault, ExportScope, page};
+use systole_organism::prompt_view;
+
+/// Largest file.
+const MOST: usize = 64 << 20;
+
+/// Bytes up to the largest size of a file.
+#[derive(Default)]
+struct BoundedFile {
+    bytes: Vec<u8>,
+}
+
+impl Write for BoundedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > MOST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sends the file.
+pub(super) async fn export(asked: PageRequest) -> Response {
+    asked.answered(sent(&asked).await)
+}
+
+async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
+    let typed = asked.part("id").to_owned();
+    let (id, file) = asked
+        .look(&[], move |moment, _| {
+            let id = thread_of(moment, &typed)?;
+            match written(moment, &id) {
+                Ok(file) => Ok((id, file)),
+                Err(ExportFault::Log(fault)) => Err(fault.into()),
+                Err(
+                    ExportFault::Write(_)
+                    | ExportFault::Key { .. }
+                    | ExportFault::Reason(_)
+                    | ExportFault::EraserName(_),
+                ) => {
+                    let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
+                    let refusal = unfit_address(words).fixed_by(format!("systole export {id} --html"));
+                    Err(ReadRefusal::from(refusal).into())
+                }
+            }
+        })
+        .await?;
+    let name = format!("attachment; filename=\"{}.html\"", encoded(id.as_str()));
+    // It is never shown as a page of this organism.
+    let headers =
+        [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, file).into_response())
+}
+
+fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
+    let reader = &*moment.reader;
+    let scope = ExportScope::of(reader, std::slice::from_ref(id))?;
+    let (mut named, mut file) = (NamedDocuments::default(), BoundedFile::default());
+    if !moment.sees_all {
+        named = NamedDocuments::without_configurations();
+    }
+    scope.each(reader, |_, record| {
+        named.take(record);
+        Ok(())
+    })?;
+    named.write(reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
+    page::write(&scope, reader, &named, &mut file)?;
+    Ok(file.bytes)
+}

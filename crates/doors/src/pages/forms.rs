@@ -1,0 +1,97 @@
+//! The fields of a form, as every page reads them: bounded in size and time, and only if they are text.
+//!
+//! A request with a form comes in; the request and its fields go out. A form changes nothing by itself.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+
+use super::asked::PageRequest;
+use crate::http_state::{BodySeat, HttpState};
+use crate::inbound::{self, Unread};
+use crate::percent::is_text;
+use crate::request_refusals::unfit_request;
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
+
+/// The fields of a form, in its order.
+pub(super) type FormFields = Vec<(String, String)>;
+
+/// The same, to be read.
+pub(super) type Fields<'f> = &'f [(String, String)];
+
+/// A field that is filled in; a blank one counts as absent.
+pub(super) fn filled<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+    let found = fields.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
+}
+
+/// The kind of a form.
+const KIND: &str = "application/x-www-form-urlencoded";
+/// Largest form: the largest payload of a form, as browsers write it.
+const MOST: usize = 12 << 20;
+
+/// Most fields of a form: more than any schema's form has.
+const FIELDS: usize = 5_000;
+
+/// A form that was sent.
+pub(super) struct PageForm {
+    /// The request.
+    pub(super) asked: PageRequest,
+    /// Its fields.
+    pub(super) fields: FormFields,
+    /// Its seat, until the answer is made: that takes memory too.
+    pub(super) seat: FormSeat,
+}
+
+/// The seat of a form.
+pub(super) type FormSeat = Option<BodySeat>;
+
+impl FromRequest<Arc<HttpState>> for PageForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<PageForm, Response> {
+        let (mut parts, body) = request.into_parts();
+        let asked = PageRequest::from_request_parts(&mut parts, state).await?;
+        let refused = |refusal: &Refusal| asked.refused(refusal);
+        asked.only_a_path().map_err(|refusal| refused(&refusal))?;
+        let seat = state.forms.seat(&asked.client).await;
+        match inbound::read_up_to(MOST, &parts.headers, body).await {
+            Ok(bytes) => match fields_of(&parts.headers, &bytes) {
+                Ok(fields) => Ok(PageForm { asked, fields, seat }),
+                Err(refusal) => Err(refused(&refusal)),
+            },
+            Err(Unread::TooLarge(_)) => Err(refused(&too_large())),
+            Err(Unread::Broken(words)) => Err(refused(&unfit_request(words))),
+            Err(Unread::TooSlow) => {
+                let words = "the form did not come in time";
+                let mut response = refused(&Refusal::new(Code::IngressUnavailable, words));
+                *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
+                Err(response)
+            }
+        }
+    }
+}
+
+fn fields_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FormFields, Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !bytes.is_empty() && !kind.eq_ignore_ascii_case(KIND) {
+        return Err(unfit_request(format!("the form has no Content-Type: {KIND}")));
+    }
+    if !is_text(bytes) {
+        return Err(unfit_request("the form cannot be read: it is not UTF-8"));
+    }
+    let fields: FormFields = form_urlencoded::parse(bytes).into_owned().take(FIELDS + 1).collect();
+    match fields.len() > FIELDS {
+        true => Err(unfit_request(format!("the form has more than {FIELDS} fields"))),
+        false => Ok(fields),
+    }
+}
+
+fn too_large() -> Refusal {
+    let words = format!("the form is larger than {} MiB", MOST >> 20);
+    Refusal::new(Code::TooLarge, words).fixed_by("send less, or send the payload to POST /v1/messages")
+}

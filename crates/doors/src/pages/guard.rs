@@ -1,0 +1,213 @@
+//! Who may ask for a page, and from where: a session's cookie or a bearer token, an address that is ours, and for
+//! changes a page that is ours.
+//!
+//! The headers of a request come in; its client or the reason against it goes out. It reads no body.
+
+use std::net::SocketAddr;
+
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use axum::response::Response;
+
+use super::assets;
+use systole_core::types::ports::Position;
+
+/// The header with the secret of a tab.
+pub(super) const SECRET: &str = "systole-secret";
+
+/// What a page may load and do: only what this door serves. Scripts cannot write markup from text.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The headers of every answer that is not for programs. A page sends its address to no other site. With
+/// `no-referrer` browsers would hide `Origin` from us too, and without scripts no change could be told from a forged
+/// one.
+const HEADERS: [(header::HeaderName, &str); 4] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+];
+
+/// Adds the headers of a page to an answer.
+pub(crate) fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        // A picture brings its own policy, which allows even less.
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    let policy = header::HeaderName::from_static("cross-origin-opener-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    let policy = header::HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Whether an address belongs to the pages, and not to the interfaces for programs.
+pub(crate) fn is_page(path: &str) -> bool {
+    !(path == "/v1" || path.starts_with("/v1/") || path == "/mcp" || path.starts_with("/mcp/"))
+}
+
+/// Whether everyone may ask for it: what the sign-in page needs.
+pub(crate) fn is_open(method: &Method, path: &str) -> bool {
+    let is_asset = path
+        .strip_prefix(assets::FOLDER)
+        .is_some_and(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/'));
+    match *method {
+        Method::GET | Method::HEAD => is_asset,
+        // Signing out needs no session: one that has ended is over too.
+        Method::POST => matches!(path, "/session" | "/session/end"),
+        _ => false,
+    }
+}
+
+/// The headers that say who asks, where, and from where.
+const DECIDING: [&str; 6] = ["host", "origin", "sec-fetch-site", "authorization", "cookie", SECRET];
+
+/// A header that decides and is given twice: another reader of the request could take the other value.
+pub(crate) fn given_twice(headers: &HeaderMap) -> Option<String> {
+    let twice = DECIDING.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some())?;
+    Some(format!("the header {twice} is given twice"))
+}
+
+/// The name of the cookie. Cookies ignore ports, so the port is part of the name.
+pub(crate) fn cookie_name(bound: SocketAddr) -> String {
+    format!("systole_{}", bound.port())
+}
+
+/// The value of our cookie.
+pub(crate) fn cookie(headers: &HeaderMap, bound: SocketAddr) -> Option<&str> {
+    let name = cookie_name(bound);
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(key, value)| (key == name).then_some(value))
+}
+
+/// The position of the log that a page was told of, if it refreshes itself.
+pub(crate) fn told(headers: &HeaderMap) -> Option<Position> {
+    headers.get("systole-position")?.to_str().ok()?.parse().ok().map(Position)
+}
+
+/// Why the name of the server in a request is refused. A foreign name that leads to this machine would let its pages
+/// read ours. If the operator chose an address for other machines, these may have any name for it.
+pub(crate) fn foreign_host(uri: &Uri, headers: &HeaderMap, bound: SocketAddr) -> Option<String> {
+    let host = host(headers);
+    // A whole address in place of a path counts more than `Host`.
+    if let Some(named) = uri.authority().filter(|named| !named.as_str().eq_ignore_ascii_case(host)) {
+        return Some(format!("the address names {:?}, and the header Host is {host:?}", named.as_str()));
+    }
+    if !bound.ip().is_loopback() {
+        return None;
+    }
+    let port = bound.port();
+    let ours = [
+        bound.to_string(),
+        format!("127.0.0.1:{port}"),
+        format!("localhost:{port}"),
+        format!("[::1]:{port}"),
+    ];
+    let is_ours = ours.iter().any(|ours| ours.eq_ignore_ascii_case(host));
+    (!is_ours).then(|| format!("the header Host is {host:?}, and this door is http://{bound}"))
+}
+
+/// Why a change is refused: another page sent it.
+pub(crate) fn foreign_origin(headers: &HeaderMap) -> Option<String> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if let Some(site) = text("sec-fetch-site").filter(|site| !matches!(*site, "same-origin" | "none")) {
+        return Some(format!("the change comes from another site (Sec-Fetch-Site: {site:?})"));
+    }
+    let origin = text("origin")?;
+    let of = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let is_ours = of.is_some_and(|of| of.eq_ignore_ascii_case(host(headers)));
+    (!is_ours).then(|| format!("the change comes from the page {origin:?}, which is not of this console"))
+}
+
+/// Whether a browser says where a change comes from. Every current browser does.
+pub(crate) fn names_origin(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
+}
+
+fn host(headers: &HeaderMap) -> &str {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+}
+
+/// Whether the answer is for a person: her browser names html among what it reads.
+pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_html = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"));
+        // A weight of nothing means: not this one.
+        let weights = parts.filter_map(|part| part.split_once('='));
+        let mut weights = weights.filter(|(name, _)| name.eq_ignore_ascii_case("q"));
+        is_html && weights.all(|(_, weight)| weight.parse::<f32>().is_ok_and(|weight| weight > 0.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_names_of_this_machine_with_our_port_are_hosts() {
+        let bound = ([127, 0, 0, 1], 7474).into();
+        let path = Uri::from_static("/threads");
+        for host in ["127.0.0.1:7474", "localhost:7474", "LocalHost:7474", "[::1]:7474"] {
+            assert_eq!(foreign_host(&path, &headers(&[("host", host)]), bound), None, "{host}");
+        }
+        for host in ["evil.example:7474", "127.0.0.1", "127.0.0.1:80", "localhost", "127.0.0.1:7474.x", ""] {
+            assert!(foreign_host(&path, &headers(&[("host", host)]), bound).is_some(), "{host}");
+        }
+        assert!(foreign_host(&path, &HeaderMap::new(), bound).is_some());
+        let everywhere = ([0, 0, 0, 0], 7474).into();
+        let team = headers(&[("host", "team.example")]);
+        assert_eq!(foreign_host(&path, &team, everywhere), None);
+        let whole = Uri::from_static("http://team.example/threads");
+        assert_eq!(foreign_host(&whole, &team, everywhere), None);
+        assert!(foreign_host(&whole, &headers(&[("host", "localhost:7474")]), bound).is_some());
+    }
+
+    #[test]
+    fn a_change_comes_from_our_own_page() {
+        let from = |pairs: &[(&'static str, &str)]| {
+            let mut all = headers(&[("host", "127.0.0.1:7474")]);
+            all.extend(headers(pairs));
+            foreign_origin(&all).is_some()
+        };
+        assert!(!from(&[("origin", "http://127.0.0.1:7474"), ("sec-fetch-site", "same-origin")]));
+        assert!(!from(&[("sec-fetch-site", "none")]));
+        for origin in
+            ["null", "http://evil.example", "http://127.0.0.1:7475", "http://127.0.0.1:7474.evil.example", ""]
+        {
+            assert!(from(&[("origin", origin)]), "{origin}");
+        }
+        for site in ["cross-site", "same-site", ""] {
+            assert!(from(&[("origin", "http://127.0.0.1:7474"), ("sec-fetch-site", site)]), "{site}");
+        }
+    }
+
+    #[test]
+    fn our_cookie_is_found_among_those_of_other_ports() {
+        let bound = ([127, 0, 0, 1], 7474).into();
+        let all = headers(&[("cookie", "a=b; systole_7475=no; systole_7474=yes; c")]);
+        assert_eq!(cookie(&all, bound), Some("yes"));
+        assert_eq!(cookie(&headers(&[("cookie", "systole_7475=no")]), bound), None);
+    }
+
+    #[test]
+    fn programs_keep_their_routes() {
+        for path in ["/v1/messages", "/v1", "/mcp", "/v1/"] {
+            assert!(!is_page(path), "{path}");
+        }
+        for path in ["/", "/threads", "/v1x", "/session", "/assets/console.css"] {
+            assert!(is_page(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The buttons of a thread: pause, resume, cancel and end. What cannot be undone asks once more.
+//!
+//! The form of a change comes in; an order under the client's name goes to the organism, which decides whether the
+//! client may give it.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::json;
+
+use super::asked::{PageRequest, rendered, unknown_thread};
+use super::changes::ChangeForm;
+use super::frame::{Frame, PageTab};
+use super::shorten::encoded;
+use crate::inbound;
+use crate::request_refusals::{going, unfit_request};
+use crate::steering::noted;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::refusal::Refusal;
+use systole_organism::front::ClientMessage;
+use systole_organism::steered;
+use systole_organism::waiting::SenderReply;
+use systole_queries::posts::DueCalls;
+use systole_queries::why::{Asker, ThreadWaits, report};
+
+/// The page that asks once more.
+#[derive(Template)]
+#[template(path = "confirm.html")]
+struct ConfirmPage {
+    frame: Frame,
+    id: String,
+    name: String,
+    /// The order: `cancel` or `end`.
+    order: &'static str,
+    words: &'static str,
+    why: Vec<String>,
+}
+
+/// Asks whether to cancel a thread.
+pub(super) async fn ask_to_cancel(asked: PageRequest) -> Response {
+    let words = "This ends the thread and everything that is open below it. It cannot be undone.";
+    asked.answered(confirm(&asked, "cancel", words).await)
+}
+
+/// Asks whether to end a thread.
+pub(super) async fn ask_to_end(asked: PageRequest) -> Response {
+    let words = "No message can continue the thread afterwards. Its records stay.";
+    asked.answered(confirm(&asked, "end", words).await)
+}
+
+async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) -> Result<Response, Refusal> {
+    asked.only(&[])?;
+    let id = asked.thread()?;
+    let wanted = id.clone();
+    let found = asked
+        .read(move |moment| {
+            let whole = moment.whole()?;
+            let Some(thread) = whole.thread(&*moment.reader, &wanted)? else { return Ok(None) };
+            let posts = DueCalls::at(&whole, moment.now);
+            let standing = ThreadWaits::of(&*moment.reader, &whole, &posts, &thread)?;
+            Ok(Some(report(&standing, &Asker { now: moment.now, start: None, all: false })))
+        })
+        .await?;
+    let why = found.ok_or_else(unknown_thread)?;
+    let title = format!("{} {id}?", if order == "cancel" { "Cancel" } else { "End" });
+    let frame = asked.frame(PageTab::Threads, &title).with_command(format!("systole {order} {id}"));
+    let (name, id) = (id.to_string(), encoded(id.as_str()));
+    Ok(rendered(&ConfirmPage { frame, id, name, order, words, why }))
+}
+
+/// Pauses a thread.
+pub(super) async fn pause(form: ChangeForm) -> Response {
+    let done = steer(&form, true).await;
+    form.asked.answered(done)
+}
+
+/// Resumes a thread.
+pub(super) async fn resume(form: ChangeForm) -> Response {
+    let done = steer(&form, false).await;
+    form.asked.answered(done)
+}
+
+async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
+    let id = form.asked.thread()?;
+    let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let reply = form.asked.state.front.pause(form.by.clone(), Some(id.clone()), halts, note).await;
+    done(form, &id, reply, if halts { "paused" } else { "resumed" })
+}
+
+/// Says something to the work that goes on in a thread. Its listener reads it in its next turn.
+pub(super) async fn say(form: ChangeForm) -> Response {
+    let done = said(&form).await;
+    form.asked.answered(done)
+}
+
+async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
+    let id = form.asked.thread()?;
+    let text = form.field("text").ok_or_else(|| unfit_request("text is missing: what do you say?"))?;
+    let wanted = id.clone();
+    let found = form
+        .asked
+        .read(move |moment| {
+            if moment.reader.of_thread(&wanted, 1, 1)?.is_empty() {
+                return Ok(None);
+            }
+            moment.whole()?.listener_at_work(&*moment.reader, &wanted).map(Some)
+        })
+        .await?;
+    let resting = || {
+        let words = format!("no call is open in {id}, so no one would read it");
+        Refusal::new(Code::RestingThread, words).fixed_by("send a message that goes on with the thread")
+    };
+    let listener = found.ok_or_else(unknown_thread)?.ok_or_else(resting)?;
+    let front = &form.asked.state.front;
+    let composition = front.composition().clone();
+    let listener = composition.listener(&listener).ok_or_else(|| {
+        unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
+    })?;
+    let payload = steered::steer(&composition, listener, text).map_err(unfit_request)?;
+    // The form has its key from the page, so that a second click says nothing twice.
+    let key = inbound::key_of(form.field("key").map(str::to_owned)).map_err(unfit_request)?;
+    let (client, document) = (form.by.clone(), payload.bytes().to_vec());
+    let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
+    done(form, &id, front.ask(message).await, "steered")
+}
+
+/// Cancels a thread.
+pub(super) async fn cancel(form: ChangeForm) -> Response {
+    let done = over(&form, true).await;
+    form.asked.answered(done)
+}
+
+/// Ends a thread at rest.
+pub(super) async fn end(form: ChangeForm) -> Response {
+    let done = over(&form, false).await;
+    form.asked.answered(done)
+}
+
+async fn over(form: &ChangeForm, cancels: bool) -> Result<Response, Refusal> {
+    let (id, front) = (form.asked.thread()?, &form.asked.state.front);
+    let reply = match cancels {
+        true => front.cancel(form.by.clone(), id.clone()).await,
+        false => front.end(form.by.clone(), id.clone()).await,
+    };
+    done(form, &id, reply, if cancels { "cancelled" } else { "ended" })
+}
+
+fn done(
+    form: &ChangeForm,
+    id: &ThreadId,
+    reply: Option<SenderReply>,
+    what: &str,
+) -> Result<Response, Refusal> {
+    match reply {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
+            let back = format!("/t/{}", encoded(id.as_str()));
+            Ok(form.done(&back, &json!({what: id.as_str(), "by": form.by.as_str()})))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(*refusal),
+        None => Err(going()),
+    }
+}

@@ -1,0 +1,234 @@
+//! Sending a payload by its form: `/send`. It lists what this client may send, shows the form that the schema gives,
+//! the XML that the values make with its verdict and the equal command, and sends it like any other message.
+//!
+//! Fields come in; a page, or a message under the client's name, goes out. Sending twice with one form sends once: the
+//! form holds the idempotency key.
+
+use askama::Template;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use systole_kit::schema::FormMistake;
+
+use super::asked::{PageRequest, rendered};
+use super::changes::ChangeForm;
+use super::command_line;
+use super::forms::{Fields, PageForm};
+use super::frame::{Frame, PageTab};
+use super::inputs::{self, FormInputs};
+use super::send_request::{SendRequest, field};
+use super::shorten::encoded;
+use super::verdict::VerdictView;
+use crate::api_types::ApiReceipt;
+use crate::inbound::earlier;
+use crate::mcp::tools;
+use crate::request_refusals::{going, unfit_address, unfit_request};
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
+use systole_core::types::refusal::Refusal;
+use systole_organism::front::ClientMessage;
+use systole_organism::waiting::SenderReply;
+use systole_queries::full::{self, ShownPayload};
+use systole_show::columns::plain;
+
+/// The address that shows a form again.
+const SHOWS: &str = "/send/show";
+
+/// An element on the list.
+struct SendableRow {
+    element: String,
+    to: String,
+    about: String,
+    href: String,
+}
+
+/// The list and the form.
+#[derive(Template)]
+#[template(path = "send.html")]
+struct SendPage {
+    frame: Frame,
+    rows: Vec<SendableRow>,
+    form: Option<SendForm>,
+}
+
+/// The form of one element.
+struct SendForm {
+    element: String,
+    to: String,
+    namespace: String,
+    about: String,
+    key: String,
+    thread: String,
+    waits: bool,
+    inputs: FormInputs,
+    /// Each mistake with the name of its field.
+    mistakes: Vec<(String, String)>,
+    made: Option<MadePayload>,
+}
+
+/// What the values make.
+struct MadePayload {
+    shown: ShownPayload,
+    verdict: VerdictView,
+    command: Option<String>,
+}
+
+fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
+    let element = request.element();
+    let drawn = request.model.form(element, &request.values);
+    let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
+    SendForm {
+        element: element.to_owned(),
+        to: request.listener.name.to_string(),
+        namespace: request.taken.name.ns.to_string(),
+        about: request.model.documentation(element).map(plain).unwrap_or_default(),
+        key: request.key.as_str().to_owned(),
+        thread: request.thread.clone().unwrap_or_default(),
+        waits: request.listener.approval.always || request.model.is_dangerous(element),
+        inputs: inputs.unwrap_or_else(FormInputs::none),
+        mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+        made,
+    }
+}
+
+fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow> {
+    let row = |tool: tools::OpenTool<'_>| {
+        let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
+        let about = tools::model(organism, tool.taken.schema);
+        let about = about.and_then(|model| model.documentation(element).map(plain)).unwrap_or_default();
+        let namespace = encoded(&tool.taken.name.ns);
+        let address = format!("/send?to={}&element={}&ns={namespace}", encoded(&to), encoded(element));
+        SendableRow { element: element.to_string(), to, about, href: frame.to(&address) }
+    };
+    tools::open_to(organism, client).into_iter().map(row).collect()
+}
+
+/// Shows the list, or the form of one element.
+pub(super) async fn send(asked: PageRequest) -> Response {
+    let answer = listed(&asked);
+    asked.answered(answer)
+}
+
+fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["to", "element", "ns", "thread"])?;
+    if asked.at.is_some() {
+        return Err(unfit_address("nothing can be sent to the past: leave at= out"));
+    }
+    let organism = asked.state.front.composition().clone();
+    let names = ["to", "element", "ns", "thread"].into_iter();
+    let fields: Vec<(String, String)> =
+        names.filter_map(|name| Some((name.to_owned(), asked.value(name)?.to_owned()))).collect();
+    let request = SendRequest::of(&organism, &asked.client, &fields)?;
+    let frame = asked.frame(PageTab::Send, "Send").with_command("systole send");
+    if !asked.is_html {
+        let drawn = request.as_ref().and_then(|one| one.model.form(one.element(), &one.values));
+        return Ok(asked.json(&match drawn {
+            Some(form) => inputs::as_json(&form),
+            None => list_as_json(&organism, &asked.client),
+        }));
+    }
+    let rows = if request.is_some() { Vec::new() } else { rows(&organism, &asked.client, &frame) };
+    let form = request.map(|request| shown(&request, &[], None));
+    Ok(rendered(&SendPage { frame, rows, form }))
+}
+
+fn list_as_json(organism: &Composition, client: &Name) -> Value {
+    let one = |tool: tools::OpenTool<'_>| {
+        json!({
+            "to": tool.listener.name.as_str(), "element": &*tool.taken.name.local,
+            "namespace": &*tool.taken.name.ns,
+        })
+    };
+    json!({"elements": tools::open_to(organism, client).into_iter().map(one).collect::<Vec<_>>()})
+}
+
+/// Shows what the values make. It changes nothing, so the cookie of a session is enough.
+pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> Response {
+    asked.answered(previewed(&asked, &fields).await)
+}
+
+async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
+    let organism = asked.state.front.composition().clone();
+    let Some(request) = SendRequest::of(&organism, &asked.client, fields)? else {
+        return Err(unfit_request("element is missing: it says what to send"));
+    };
+    // A button for one more place shows the form as it is, and no mistakes of what is not filled in yet.
+    let made = if field(fields, "more").is_some() { None } else { Some(request.payload()) };
+    let (mistakes, made) = match made {
+        None => (request.mistakes.clone(), None),
+        Some(Err(mistakes)) => (mistakes, None),
+        Some(Ok(payload)) => {
+            let verdict = request.made(asked, &asked.client, &payload).await?;
+            let text = String::from_utf8_lossy(&payload);
+            let command = command_line::send(&request.model, request.element(), &payload);
+            let to = request.listener.name.as_str();
+            let command = command.map(|line| line.with_beside(to, request.thread.as_deref()));
+            let made = MadePayload { shown: full::shown_text(&text), verdict, command };
+            (Vec::new(), Some(made))
+        }
+    };
+    if !asked.is_html {
+        let mistakes: Vec<String> = mistakes.iter().map(inputs::said).collect();
+        let xml = made.as_ref().map(|made| made.shown.text.clone());
+        let verdict = made.as_ref().map(|made| made.verdict.as_json());
+        return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
+    }
+    Ok(page(asked, StatusCode::OK, shown(&request, &mistakes, made)))
+}
+
+fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
+    let command = format!("systole send {} --to {}", form.element, form.to);
+    let frame = asked.frame(PageTab::Send, "Send").with_command(command);
+    (status, rendered(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
+}
+
+/// Sends the payload under the client's name.
+pub(super) async fn submit(form: ChangeForm) -> Response {
+    let answer = sent(&form).await;
+    form.asked.answered(answer)
+}
+
+async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
+    let (asked, fields) = (&form.asked, form.fields());
+    let organism = asked.state.front.composition().clone();
+    let Some(request) = SendRequest::of(&organism, &form.by, fields)? else {
+        return Err(unfit_request("element is missing: it says what to send"));
+    };
+    let document = match request.payload() {
+        Ok(document) => document,
+        Err(mistakes) if asked.is_html => {
+            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &mistakes, None)));
+        }
+        Err(mistakes) => {
+            let all: Vec<String> = mistakes.iter().map(inputs::said).collect();
+            return Err(unfit_request(all.join("; ")));
+        }
+    };
+    let message = ClientMessage {
+        client: form.by.clone(),
+        key: request.key.clone(),
+        document,
+        to: Some(request.listener.name.to_string()),
+        thread: request.thread.clone(),
+    };
+    match asked.state.front.ask(message).await {
+        Some(SenderReply::Receipt(receipt, position)) => {
+            let position = match position {
+                Some(position) => position,
+                None => earlier(&asked.state.front, &receipt, &request.key).await,
+            };
+            let told = ApiReceipt::of(&receipt, position, request.key.as_str());
+            if !asked.is_html {
+                return Ok(asked.json(&serde_json::to_value(told).unwrap_or_default()));
+            }
+            let place = format!("/t/{}", receipt.thread);
+            Ok((StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response())
+        }
+        Some(SenderReply::Refused(refusal)) if asked.is_html => {
+            let mistake = request.placed(&refusal);
+            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &[mistake], None)))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(*refusal),
+        Some(SenderReply::Done) | None => Err(going()),
+    }
+}

@@ -1,0 +1,202 @@
+//! Who is signed in to the pages: codes of one use from `systole console`, and sessions of browsers.
+//!
+//! A code or a client comes in; a session goes out, with the value of its cookie and the secret that changes need. All
+//! of it lives in memory and is bounded. The caller passes the time in ticks, so a clock that is set back ends nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use systole_core::types::ids::Name;
+use systole_core::types::time::Millis;
+use systole_organism::runfile::{Credential, random_hex};
+
+/// How long a code counts.
+const CODE_MS: u64 = 60_000;
+/// How long a session lasts without a request.
+const IDLE_MS: u64 = 12 * 60 * 60 * 1000;
+/// Codes of one client that count at once; a newer one replaces the oldest.
+const CODES: usize = 8;
+/// Sessions of one client, and of all clients; a newer one replaces the one that was idle longest.
+const SESSIONS_OF_ONE: usize = 32;
+const SESSIONS: usize = 256;
+
+/// A code of one use.
+struct OpenCode {
+    code: Credential,
+    client: Name,
+    made: Millis,
+}
+
+/// A signed-in browser.
+struct Session {
+    cookie: Credential,
+    secret: Credential,
+    client: Name,
+    used: Millis,
+}
+
+/// A fresh session, for the browser that asked for it.
+pub(crate) struct OpenedSession {
+    /// The client that signed in.
+    pub(crate) client: Name,
+    /// The value of its cookie, which allows reading.
+    pub(crate) cookie: String,
+    /// The secret that changes need besides the cookie.
+    pub(crate) secret: String,
+}
+
+/// All codes and sessions of one door.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    codes: Mutex<BTreeMap<Name, VecDeque<OpenCode>>>,
+    open: Mutex<Vec<Session>>,
+}
+
+fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is complete before anything can panic.
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// Makes a code with which a browser signs in as this client.
+    pub(crate) fn code_for(&self, client: &Name, now: Millis) -> io::Result<String> {
+        let code = random_hex()?;
+        let mut codes = locked(&self.codes);
+        let own = codes.entry(client.clone()).or_default();
+        if own.len() >= CODES {
+            own.pop_front();
+        }
+        own.push_back(OpenCode { code: Credential::given(code.clone()), client: client.clone(), made: now });
+        Ok(code)
+    }
+
+    /// Takes a code, which then counts no more, and names its client.
+    pub(crate) fn take_code(&self, shown: &str, now: Millis) -> Option<Name> {
+        let mut codes = locked(&self.codes);
+        let mut found = None;
+        for own in codes.values_mut() {
+            own.retain(|one| now.since(one.made) < CODE_MS);
+            // Every code is compared, so that the time reveals nothing.
+            let is_it: Vec<bool> = own.iter().map(|one| one.code.is(shown)).collect();
+            if let Some(place) = is_it.iter().position(|is_it| *is_it) {
+                found = own.remove(place).map(|one| one.client);
+            }
+        }
+        codes.retain(|_, own| !own.is_empty());
+        found
+    }
+
+    /// Opens a session for a client.
+    pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
+        let opened = OpenedSession { client: client.clone(), cookie: random_hex()?, secret: random_hex()? };
+        let mut open = locked(&self.open);
+        open.retain(|one| now.since(one.used) < IDLE_MS);
+        let own = open.iter().filter(|one| one.client == client).count();
+        if own >= SESSIONS_OF_ONE || open.len() >= SESSIONS {
+            let full = own >= SESSIONS_OF_ONE;
+            let idle = open.iter().enumerate().filter(|(_, one)| !full || one.client == client);
+            if let Some((place, _)) = idle.min_by_key(|(_, one)| one.used) {
+                open.remove(place);
+            }
+        }
+        open.push(Session {
+            cookie: Credential::given(opened.cookie.clone()),
+            secret: Credential::given(opened.secret.clone()),
+            client,
+            used: now,
+        });
+        Ok(opened)
+    }
+
+    /// The client of a cookie, whose session then counts as used.
+    pub(crate) fn whose(&self, cookie: &str, now: Millis) -> Option<Name> {
+        let mut open = locked(&self.open);
+        open.retain(|one| now.since(one.used) < IDLE_MS);
+        open.iter_mut().fold(None, |found, one| {
+            if one.cookie.is(cookie) {
+                one.used = now;
+                return Some(one.client.clone());
+            }
+            found
+        })
+    }
+
+    /// Whether a secret belongs to this client. A tab may hold the secret of an earlier sign-in in the same browser,
+    /// so every open session of the client counts.
+    pub(crate) fn may_change(&self, client: &Name, secret: &str) -> bool {
+        let open = locked(&self.open);
+        let fitting = open.iter().filter(|one| one.client == *client && one.secret.is(secret));
+        fitting.count() > 0
+    }
+
+    /// Ends the session of a cookie.
+    pub(crate) fn end(&self, cookie: &str) {
+        locked(&self.open).retain(|one| !one.cookie.is(cookie));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_code_counts_once_and_for_a_minute() {
+        let sessions = Sessions::default();
+        let code = sessions.code_for(&name("alice"), Millis(0)).unwrap();
+        assert_eq!(sessions.take_code("0123456789abcdef0123456789abcdef", Millis(1)), None);
+        assert_eq!(sessions.take_code(&code, Millis(59_999)), Some(name("alice")));
+        assert_eq!(sessions.take_code(&code, Millis(59_999)), None, "it counts once");
+        let late = sessions.code_for(&name("alice"), Millis(0)).unwrap();
+        assert_eq!(sessions.take_code(&late, Millis(60_000)), None, "it is too old");
+    }
+
+    #[test]
+    fn a_client_with_many_codes_and_sessions_replaces_only_its_own() {
+        let sessions = Sessions::default();
+        let kept = sessions.code_for(&name("bob"), Millis(0)).unwrap();
+        let bob = sessions.open(name("bob"), Millis(0)).unwrap();
+        let first = sessions.code_for(&name("alice"), Millis(0)).unwrap();
+        let opened = sessions.open(name("alice"), Millis(1)).unwrap();
+        for n in 0..1000 {
+            sessions.code_for(&name("alice"), Millis(n)).unwrap();
+            sessions.open(name("alice"), Millis(2 + n)).unwrap();
+        }
+        assert_eq!(sessions.take_code(&first, Millis(1000)), None);
+        assert_eq!(sessions.take_code(&kept, Millis(1000)), Some(name("bob")));
+        assert_eq!(sessions.whose(&opened.cookie, Millis(1000)), None);
+        assert_eq!(sessions.whose(&bob.cookie, Millis(1000)), Some(name("bob")));
+        assert_eq!(locked(&sessions.open).len(), SESSIONS_OF_ONE + 1);
+    }
+
+    #[test]
+    fn a_session_ends_after_twelve_idle_hours_or_when_it_signs_out() {
+        let sessions = Sessions::default();
+        let opened = sessions.open(name("alice"), Millis(0)).unwrap();
+        assert_eq!(sessions.whose(&opened.cookie, Millis(IDLE_MS - 1)), Some(name("alice")));
+        assert_eq!(sessions.whose(&opened.cookie, Millis(2 * IDLE_MS - 2)), Some(name("alice")));
+        assert_eq!(sessions.whose(&opened.cookie, Millis(3 * IDLE_MS)), None);
+        let opened = sessions.open(name("alice"), Millis(0)).unwrap();
+        sessions.end(&opened.cookie);
+        assert_eq!(sessions.whose(&opened.cookie, Millis(1)), None);
+        assert!(!sessions.may_change(&name("alice"), &opened.secret));
+    }
+
+    #[test]
+    fn a_cookie_is_no_secret_and_a_secret_is_of_its_client_only() {
+        let sessions = Sessions::default();
+        let (first, second) = (
+            sessions.open(name("alice"), Millis(0)).unwrap(),
+            sessions.open(name("alice"), Millis(1)).unwrap(),
+        );
+        assert!(sessions.may_change(&name("alice"), &first.secret), "of an earlier sign-in");
+        assert!(sessions.may_change(&name("alice"), &second.secret));
+        assert!(!sessions.may_change(&name("bob"), &second.secret));
+        assert!(!sessions.may_change(&name("alice"), &second.cookie));
+        assert_eq!(sessions.whose(&second.secret, Millis(2)), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! Signing in: a code of `systole console` or a client's token becomes a session of a browser.
+//!
+//! The form of a stranger comes in, small and counted if it is wrong; a cookie goes out that allows reading, and for
+//! scripts the secret that changes need. The credentials themselves are the keyring's.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::rejection::FormRejection;
+use axum::extract::{ConnectInfo, Form, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use super::guard;
+use super::refusal_page::page_before;
+use super::sessions::OpenedSession;
+use crate::api_types;
+use crate::http_state::{Caller, HttpState};
+use crate::request_refusals::{plain, refused};
+use crate::strangers::Visitor;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Clock as _;
+use systole_core::types::refusal::Refusal;
+use systole_system::clock::WallClock;
+
+/// Why a sign-in failed, for the person who tries again.
+const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";
+const ENDED: &str = "Your session has ended. Nothing was changed.";
+const UNREADABLE: &str = "What was sent is not the form of this page.";
+
+/// The page to sign in.
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage {
+    frame: Frame,
+    /// The page that was asked for.
+    to: String,
+    mistake: Option<&'static str>,
+    /// Whether the browser holds a form that it can send again.
+    has_form: bool,
+    /// Whether a log is shown without an organism.
+    is_at_rest: bool,
+}
+
+/// The page that says who is signed in.
+#[derive(Template)]
+#[template(path = "session.html")]
+struct SessionPage {
+    frame: Frame,
+    roles: Vec<&'static str>,
+}
+
+/// The page to sign in, for a browser without a session. `to` is the page that it asked for.
+pub(super) fn page(state: &HttpState, to: &str, mistake: Option<&'static str>) -> Response {
+    sign_in_page(state, to, (mistake, false))
+}
+
+/// The page for a form of a session that has ended. The form of a stranger is not read, but the browser still has it.
+pub(super) fn page_for_form(state: &HttpState, path: &str) -> Response {
+    let to = page_before(path).map_or_else(|| "/".to_owned(), |(to, _)| to);
+    sign_in_page(state, &to, (Some(ENDED), true))
+}
+
+fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'static str>, bool)) -> Response {
+    let organism = &state.front.composition().organism;
+    let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
+    let is_at_rest = state.front.at_rest().is_some();
+    let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form, is_at_rest };
+    (StatusCode::UNAUTHORIZED, rendered(&page)).into_response()
+}
+
+/// The address of a page of ours, or the first page: a form may name any address.
+pub(super) fn local(to: &str) -> &str {
+    let is_local = to.starts_with('/')
+        && !to.starts_with("//")
+        && !to.contains('\\')
+        && to.bytes().all(|byte| byte.is_ascii_graphic())
+        && !to.starts_with("/session");
+    if is_local { to } else { "/" }
+}
+
+/// Makes a code for the client of a token.
+pub(crate) async fn codes(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+) -> Response {
+    match state.sessions.code_for(&client, WallClock.ticks()) {
+        Ok(code) => {
+            let made = api_types::SignInCode { code, client: client.to_string() };
+            (StatusCode::CREATED, Json(made)).into_response()
+        }
+        Err(error) => no_random(&error),
+    }
+}
+
+fn no_random(error: &std::io::Error) -> Response {
+    let words = format!("no random bytes for a session: {error}");
+    refused(&Refusal::new(Code::IngressUnavailable, words))
+}
+
+#[derive(Deserialize)]
+pub(super) struct SignInForm {
+    /// A code or a token: a person need not know which of the two she has.
+    code: String,
+    #[serde(default)]
+    to: String,
+}
+
+/// Exchanges a code or a token for a session.
+pub(super) async fn sign_in(
+    State(state): State<Arc<HttpState>>,
+    ConnectInfo(visitor): ConnectInfo<Visitor>,
+    headers: HeaderMap,
+    form: Result<Form<SignInForm>, FormRejection>,
+) -> Response {
+    let is_html = guard::wants_html(&headers);
+    let Ok(Form(form)) = form else {
+        let words = "the body is code=CODE or code=TOKEN, as a form sends it, and small";
+        return match is_html {
+            true => page(&state, "/", Some(UNREADABLE)),
+            false => plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
+        };
+    };
+    let shown = form.code.trim();
+    let client = state.sessions.take_code(shown, WallClock.ticks());
+    let Some(client) = client.or_else(|| state.keyring.whose(shown).cloned()) else {
+        state.login_failed(visitor.address.ip()).await;
+        return match is_html {
+            true => page(&state, &form.to, Some(UNKNOWN)),
+            false => plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
+        };
+    };
+    match state.sessions.open(client, WallClock.ticks()) {
+        Ok(opened) => {
+            visitor.is_known();
+            signed_in(&state, &opened, is_html, local(&form.to))
+        }
+        Err(error) => no_random(&error),
+    }
+}
+
+fn signed_in(state: &HttpState, opened: &OpenedSession, is_html: bool, to: &str) -> Response {
+    let name = guard::cookie_name(state.bound);
+    let cookie = format!("{name}={}; HttpOnly; SameSite=Strict; Path=/", opened.cookie);
+    let headers = [(header::SET_COOKIE, cookie)];
+    match is_html {
+        true => (StatusCode::SEE_OTHER, headers, [(header::LOCATION, to.to_owned())]).into_response(),
+        false => {
+            let value = json!({"client": opened.client.as_str(), "secret": opened.secret});
+            (headers, Json(value)).into_response()
+        }
+    }
+}
+
+/// Says who is signed in.
+pub(super) async fn session(asked: PageRequest) -> Response {
+    let composition = asked.state.front.composition().clone();
+    let roles: Vec<&'static str> = roles_of(&asked.client, &composition);
+    if !asked.is_html {
+        return asked.json(&json!({"client": asked.client.as_str(), "roles": roles}));
+    }
+    let frame = asked.frame(PageTab::Other, "Signed in").with_command("systole console");
+    rendered(&SessionPage { frame, roles })
+}
+
+fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
+    let held = Role::ALL.iter().filter(|role| composition.has_role(client, **role));
+    held.map(|role| role.as_str()).collect()
+}
+
+/// Ends the session of the cookie. It takes no secret: a page of ours asks for it, and it only takes rights away.
+pub(super) async fn end(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    if let Some(cookie) = guard::cookie(&headers, state.bound) {
+        state.sessions.end(cookie);
+    }
+    let name = guard::cookie_name(state.bound);
+    let gone: (HeaderName, String) =
+        (header::SET_COOKIE, format!("{name}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"));
+    if guard::wants_html(&headers) {
+        return (StatusCode::SEE_OTHER, [gone], [(header::LOCATION, "/session")]).into_response();
+    }
+    ([gone], Json(json!({"client": null}))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::local;
+
+    #[test]
+    fn a_form_leads_only_to_our_own_pages() {
+        for ours in ["/", "/threads?state=working&q=a%20b", "/t/sess-1/3"] {
+            assert_eq!(local(ours), ours);
+        }
+        for other in [
+            "",
+            "http://evil.example",
+            "//evil.example",
+            "/\\evil.example",
+            "/a\r\nb",
+            "/session",
+            "x",
+            "/a b",
+        ] {
+            assert_eq!(local(other), "/", "{other}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One thread: why it waits, everything that it caused as a tree, and each of its records in a sentence.
+//!
+//! A thread and a part of its records come in; a page goes out in the words of `why`, `tree` and `log`.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered, unknown_thread};
+use super::frame::{Frame, PageTab};
+use super::rows::{self, CHUNK, MOST, RecordRow, RowPart, STEPS, shown_step};
+use super::shorten::{encoded, shortened};
+use crate::log_view::LogMoment;
+use systole_core::types::client::Role;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::LogFault;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
+use systole_organism::runfile::random_hex;
+use systole_organism::workflow_steps;
+use systole_queries::narrate::as_json;
+use systole_queries::pauses::ThreadPause;
+use systole_queries::picture::{self, Pictured, StepRow};
+use systole_queries::posts::DueCalls;
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::tree::{self, TreeEntry};
+use systole_queries::why::{Asker, ThreadWaits, report};
+use systole_show::columns::plain;
+
+/// Entries of the tree on the page. The command draws all.
+const ENTRIES: usize = 400;
+/// Characters of a line of the tree and of the reasons.
+const TREE_WORDS: usize = 160;
+const WHY_WORDS: usize = 1_000;
+/// Records of an answer for a program, and characters of a body in it.
+const FOR_PROGRAMS: usize = 1_000;
+const BODY: usize = 4_000;
+
+/// Everything that the page shows.
+struct ThreadView {
+    state: &'static str,
+    is_paused_itself: bool,
+    is_root: bool,
+    is_own: bool,
+    why: Vec<String>,
+    pictured: Pictured,
+    now: Millis,
+    entries: Vec<TreeEntry>,
+    part: RowPart,
+    from: u64,
+    seq: u64,
+    /// The positions of its first record and of the end of the log.
+    first: u64,
+    end: u64,
+    json: Value,
+}
+
+/// A line of the tree on the page, and how many lists begin before it and end after it.
+pub(super) struct TreeLine {
+    pub(super) text: String,
+    pub(super) href: Option<String>,
+    pub(super) is_current: bool,
+    /// Whether entries below it follow.
+    pub(super) opens: bool,
+    /// The lists that end after it.
+    pub(super) closes: Vec<()>,
+}
+
+/// A step of a run on the page.
+struct StepLine {
+    /// How far below the run it is, at most 6.
+    depth: usize,
+    name: String,
+    /// The word of its state, which is also its class.
+    state: &'static str,
+    mark: &'static str,
+    words: String,
+    output: Option<String>,
+    href: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "thread.html")]
+struct ThreadPage {
+    frame: Frame,
+    id: String,
+    /// The id as it is shown.
+    name: String,
+    view: ThreadView,
+    /// The steps of its run, if a workflow runs in it, and a note if they cannot be read.
+    steps_of_run: Vec<StepLine>,
+    note: Option<String>,
+    tree: Vec<TreeLine>,
+    more_entries: usize,
+    chunks: Vec<Vec<RecordRow>>,
+    steps: Vec<(&'static str, String, bool)>,
+    shown: &'static str,
+    earlier: Option<String>,
+    later: Option<String>,
+    may_order: bool,
+    /// The key of what is said to the work; empty if there are no random bytes for one.
+    key: String,
+    moment: u64,
+}
+
+/// Shows a thread.
+pub(super) async fn thread(asked: PageRequest) -> Response {
+    asked.answered(shown(&asked).await)
+}
+
+async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["from", "show"])?;
+    let id = asked.thread()?;
+    let (from, step, is_html) = (asked.number("from")?, shown_step(asked)?, asked.is_html);
+    let (wanted, client) = (id.clone(), asked.client.clone());
+    let found = asked.read(move |moment| view(moment, &wanted, &client, (from, step, is_html))).await?;
+    let view = found.ok_or_else(unknown_thread)?;
+    if !asked.is_html {
+        return Ok(asked.json(&view.json));
+    }
+    let role = asked.state.front.composition().has_role(&asked.client, Role::Operate);
+    let may_order = asked.at.is_none() && (role || view.is_own) && view.state != "ended";
+    Ok(rendered(&page(asked, &id, step, view, may_order)))
+}
+
+fn view(
+    moment: &LogMoment,
+    id: &ThreadId,
+    client: &Name,
+    (from, step, is_html): (Option<u64>, usize, bool),
+) -> Result<Option<ThreadView>, LogFault> {
+    let (reader, now) = (&*moment.reader, moment.now);
+    let whole = moment.whole()?;
+    let posts = DueCalls::at(&whole, now);
+    let tree = moment.tree(id)?;
+    let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, &*tree) else { return Ok(None) };
+    let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
+    standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::said))?;
+    let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
+    let pictured = workflow_steps::picture_of(reader, &whole, tree, &standing)?;
+    let root = reader.of_thread(&id.root_of(), 1, 1)?;
+    let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
+    let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
+    let newest = (thread.seq + 1).saturating_sub(MOST as u64).max(1);
+    let from = from.unwrap_or(newest).min(thread.seq.max(1));
+    let asker = Asker { now, start: None, all: false };
+    let is_at_rest = moment.front.at_rest().is_some();
+    // No command changes a log at rest.
+    let why =
+        report(&standing, &asker).into_iter().take_while(|line| !is_at_rest || !line.starts_with("next:"));
+    let why: Vec<String> = why.map(|line| shortened(&line, WHY_WORDS)).collect();
+    let (mut json, mut part) = (Value::Null, RowPart::default());
+    if is_html {
+        part = rows::read(reader, id, (from, MOST, step))?;
+    } else {
+        let records = reader.of_thread(id, from, FOR_PROGRAMS)?;
+        let records: Vec<Value> =
+            records.iter().map(|(position, record)| cut(as_json(*position, record))).collect();
+        let paused = standing.paused.as_ref().map(ThreadPause::as_json);
+        let mut tree = tree::to_json(tree, &reasons, now);
+        tree::with_picture(&mut tree, pictured.as_json());
+        json = json!({"thread": id.as_str(), "state": standing.state(), "paused": paused, "why": why,
+            "seq": thread.seq, "from": from, "tree": tree, "records": records});
+    }
+    Ok(Some(ThreadView {
+        state: standing.state(),
+        is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),
+        is_root: id.parent().is_none(),
+        is_own,
+        why,
+        pictured,
+        now,
+        entries: tree::entries(tree, standing.state(), &reasons, now),
+        part,
+        from,
+        seq: thread.seq,
+        first,
+        end: moment.front.tail().borrow().0,
+        json,
+    }))
+}
+
+/// A record for programs with a short body. Its own address has all of it.
+fn cut(mut record: Value) -> Value {
+    if let Some(body) = record.get_mut("body") {
+        let text = body.as_str().unwrap_or_default();
+        if text.chars().count() > BODY {
+            *body = shortened(text, BODY).into();
+        }
+    }
+    record
+}
+
+fn page(
+    asked: &PageRequest,
+    id: &ThreadId,
+    step: usize,
+    mut view: ThreadView,
+    may_order: bool,
+) -> ThreadPage {
+    let is_last = !view.part.has_more;
+    let command = format!("systole log {id}");
+    let mut frame = asked.frame(PageTab::Threads, id.as_str()).with_command(command);
+    if is_last {
+        frame = frame.live();
+    }
+    let path = format!("/t/{}", encoded(id.as_str()));
+    let shown = STEPS.get(step).copied().unwrap_or("all");
+    let with_from = |from: u64| frame.to(&format!("{path}?from={from}&show={shown}"));
+    let earlier = (view.from > 1).then(|| with_from(view.from.saturating_sub(MOST as u64).max(1)));
+    let later = view.part.has_more.then(|| with_from(view.from + MOST as u64));
+    let steps =
+        STEPS.iter().map(|word| (*word, frame.to(&format!("{path}?show={word}")), *word == shown)).collect();
+    let more_entries = view.entries.len().saturating_sub(ENTRIES);
+    view.entries.truncate(ENTRIES);
+    let tree = lines(&view.entries, &frame, id);
+    let (mut steps_of_run, mut note) = (Vec::new(), None);
+    match &view.pictured {
+        Pictured::Run(run) => step_lines(&run.steps, (1, view.now), &frame, &mut steps_of_run),
+        Pictured::Unread(why) => note = Some(shortened(why, WHY_WORDS)),
+        Pictured::Nothing => {}
+    }
+    let mut rows = std::mem::take(&mut view.part.rows).into_iter().peekable();
+    let mut chunks = Vec::new();
+    while rows.peek().is_some() {
+        chunks.push(rows.by_ref().take(CHUNK).collect());
+    }
+    let moment = asked.at.map_or(view.end, |at| at.0);
+    ThreadPage {
+        id: encoded(id.as_str()),
+        name: id.to_string(),
+        steps_of_run,
+        note,
+        tree,
+        more_entries,
+        chunks,
+        steps,
+        shown,
+        earlier,
+        later,
+        may_order,
+        key: random_hex().unwrap_or_default(),
+        moment,
+        view,
+        frame,
+    }
+}
+
+/// The steps of a run, each followed by those inside it.
+fn step_lines(rows: &[StepRow], (depth, now): (usize, Millis), frame: &Frame, lines: &mut Vec<StepLine>) {
+    for row in rows {
+        let href = row.leads_to.as_ref().map(|(thread, seq)| {
+            let thread = encoded(thread.as_str());
+            frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
+        });
+        lines.push(StepLine {
+            depth: depth.min(6),
+            name: plain(&row.id),
+            state: row.state.as_str(),
+            mark: row.state.mark(),
+            words: picture::row_words(row, now).join(" · "),
+            output: row.output.clone(),
+            href,
+        });
+        step_lines(&row.steps, (depth + 1, now), frame, lines);
+    }
+}
+
+/// The entries as nested lists.
+pub(super) fn lines(entries: &[TreeEntry], frame: &Frame, shown: &ThreadId) -> Vec<TreeLine> {
+    let mut lines = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        let next = entries.get(at + 1).map_or(0, |next| next.depth);
+        let href = entry.leads_to.as_ref().map(|(thread, seq)| {
+            let thread = encoded(thread.as_str());
+            frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
+        });
+        let is_current =
+            entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
+        lines.push(TreeLine {
+            text: shortened(entry.text.trim_start(), TREE_WORDS),
+            href,
+            is_current,
+            opens: next > entry.depth,
+            closes: vec![(); entry.depth.saturating_sub(next)],
+        });
+    }
+    lines
+}

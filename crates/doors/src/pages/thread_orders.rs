@@ -1,0 +1,305 @@
+//! One order for all threads that the list shows: a preview names them, and the order then goes to exactly these, one
+//! after another. A thread that changed since the preview is reported and left as it is.
+//!
+//! A filter, and then the form of its preview, come in; orders under the client's name go to the organism, which
+//! decides about each of them. The outcome for each thread goes out.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::changes::ChangeForm;
+use super::frame::{Frame, PageTab};
+use super::shorten::{encoded, shortened};
+use super::threads::{filter_of, list_address, may_order, read_part};
+use crate::request_refusals::{going, unfit_address, unfit_request};
+use crate::steering::noted;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::refusal::Refusal;
+use systole_organism::front::OrganismHandle;
+use systole_organism::waiting::SenderReply;
+use systole_queries::roll::{self, ThreadEntry};
+use systole_queries::thread_list::{ListedThread, STATES};
+
+/// Most threads of one form: as many as a list shows.
+const MOST: usize = 100;
+/// Characters of a reason.
+const WORDS: usize = 240;
+
+/// An order that can be given to many threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ThreadOrder {
+    Pause,
+    Resume,
+    Cancel,
+    End,
+}
+
+impl ThreadOrder {
+    const WORDS: [&'static str; 4] = ["pause", "resume", "cancel", "end"];
+
+    fn parse(word: &str) -> Option<ThreadOrder> {
+        let all = [ThreadOrder::Pause, ThreadOrder::Resume, ThreadOrder::Cancel, ThreadOrder::End];
+        all.into_iter().find(|order| order.as_str() == word)
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            ThreadOrder::Pause => "pause",
+            ThreadOrder::Resume => "resume",
+            ThreadOrder::Cancel => "cancel",
+            ThreadOrder::End => "end",
+        }
+    }
+
+    /// What was done to a thread, as a word.
+    fn done(self) -> &'static str {
+        match self {
+            ThreadOrder::Pause => "paused",
+            ThreadOrder::Resume => "resumed",
+            ThreadOrder::Cancel => "cancelled",
+            ThreadOrder::End => "ended",
+        }
+    }
+
+    /// What it does, for the one who gives it.
+    fn about(self) -> &'static str {
+        match self {
+            ThreadOrder::Pause => {
+                "Nothing new goes out of these threads until they are resumed. What is out may still be answered."
+            }
+            ThreadOrder::Resume => "These threads go on where they were paused.",
+            ThreadOrder::Cancel => {
+                "This ends these threads and everything that is open below them. It cannot be undone."
+            }
+            ThreadOrder::End => "No message can continue these threads afterwards. Their records stay.",
+        }
+    }
+
+    /// Why it does not fit a thread; nothing if it does.
+    fn unfit(self, entry: &ThreadEntry) -> Option<&'static str> {
+        let state = entry.state();
+        let is_own = entry.paused.as_ref().is_some_and(|pause| pause.of == entry.thread);
+        match self {
+            ThreadOrder::Pause if !matches!(state, "working" | "resting") => {
+                Some("only a working or resting thread can be paused")
+            }
+            ThreadOrder::Resume if state != "paused" => Some("it is not paused"),
+            ThreadOrder::Resume if !is_own => {
+                Some("everything is paused, not this thread: systole resume --all")
+            }
+            ThreadOrder::Cancel if !matches!(state, "working" | "paused") => {
+                Some("only a thread with open work can be cancelled")
+            }
+            ThreadOrder::End if state != "resting" => Some("only a resting thread can be ended"),
+            _ => None,
+        }
+    }
+
+    async fn give(
+        self,
+        front: &OrganismHandle,
+        by: &Name,
+        (id, note): (&ThreadId, Option<&String>),
+    ) -> Option<SenderReply> {
+        let (by, id, note) = (by.clone(), id.clone(), note.cloned());
+        match self {
+            ThreadOrder::Pause => front.pause(by, Some(id), true, note).await,
+            ThreadOrder::Resume => front.pause(by, Some(id), false, note).await,
+            ThreadOrder::Cancel => front.cancel(by, id).await,
+            ThreadOrder::End => front.end(by, id).await,
+        }
+    }
+}
+
+/// A thread of the preview or of the outcome.
+struct OrderRow {
+    id: String,
+    href: String,
+    state: &'static str,
+    /// The reason, or the outcome.
+    words: String,
+    is_done: bool,
+}
+
+#[derive(Template)]
+#[template(path = "thread_orders.html")]
+struct OrdersPage {
+    frame: Frame,
+    order: &'static str,
+    /// The word of the button.
+    button: String,
+    about: &'static str,
+    /// Whether it cannot be undone.
+    is_final: bool,
+    /// Whether it was given.
+    is_given: bool,
+    takes_note: bool,
+    rows: Vec<OrderRow>,
+    /// The threads that the order does not fit.
+    left: Vec<OrderRow>,
+    commands: String,
+    back: String,
+    has_more: bool,
+}
+
+/// Shows which threads an order would be given to.
+pub(super) async fn preview(asked: PageRequest) -> Response {
+    asked.answered(previewed(&asked).await)
+}
+
+async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
+    let filter = filter_of(asked, &["order"])?;
+    let word = asked.one_of("order", &ThreadOrder::WORDS)?;
+    let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
+    if asked.at.is_some() {
+        return Err(unfit_address("order= and at=: the past cannot be changed"));
+    }
+    let (part, _) = read_part(asked, &filter).await?;
+    let unfit = |listed: &ListedThread| match may_order(asked, listed) {
+        true => order.unfit(&listed.entry),
+        false => Some("it is another client's: orders to it are for clients with the role `operate`"),
+    };
+    if !asked.is_html {
+        let threads = part.threads.iter().map(|listed| {
+            let entry = &listed.entry;
+            json!({"thread": entry.thread.as_str(), "state": entry.state(), "unfit": unfit(listed)})
+        });
+        let threads: Vec<Value> = threads.collect();
+        return Ok(asked.json(&json!({"order": order.as_str(), "threads": threads})));
+    }
+    let title = format!("{} all that are shown?", capital(order.as_str()));
+    let command = format!("systole {} THREAD", order.as_str());
+    let frame = asked.frame(PageTab::Threads, &title).with_command(command);
+    let row = |listed: &ListedThread, words: String| OrderRow {
+        id: listed.entry.thread.to_string(),
+        href: address_of(&listed.entry.thread),
+        state: listed.entry.state(),
+        words: shortened(&words, WORDS),
+        is_done: false,
+    };
+    let fits = part.threads.iter().filter(|one| unfit(one).is_none());
+    let rows: Vec<OrderRow> = fits.map(|one| row(one, one.entry.told())).collect();
+    let left = part.threads.iter().filter_map(|one| Some(row(one, unfit(one)?.to_owned()))).collect();
+    let commands: Vec<String> =
+        rows.iter().map(|row| format!("systole {} {}", order.as_str(), row.id)).collect();
+    Ok(rendered(&OrdersPage {
+        order: order.as_str(),
+        button: capital(order.as_str()),
+        about: order.about(),
+        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
+        is_given: false,
+        takes_note: order == ThreadOrder::Pause,
+        commands: commands.join("\n"),
+        back: list_address(&filter, filter.after.as_ref()),
+        has_more: part.next.is_some(),
+        rows,
+        left,
+        frame,
+    }))
+}
+
+fn no_order() -> Refusal {
+    unfit_request(format!("order is missing: it is one of {}", ThreadOrder::WORDS.join(", ")))
+}
+
+fn address_of(id: &ThreadId) -> String {
+    format!("/t/{}", encoded(id.as_str()))
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Gives an order to the threads of the preview.
+pub(super) async fn give(form: ChangeForm) -> Response {
+    let given = given(&form).await;
+    form.asked.answered(given)
+}
+
+/// The threads of a form, each with its state in the preview.
+fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>, Refusal> {
+    let wanted = form.fields().iter().filter(|(name, _)| name == "thread");
+    let threads = wanted.map(|(_, value)| {
+        let (state, id) = value.split_once(' ').unwrap_or(("", value));
+        let id = ThreadId::parse(id).map_err(|malformed| unfit_request(format!("thread: {malformed}")))?;
+        let state = STATES.into_iter().find(|known| *known == state);
+        let state =
+            state.ok_or_else(|| unfit_request("thread: it is a state and an id, as of the preview"))?;
+        Ok((id, state))
+    });
+    let threads: Vec<_> = threads.collect::<Result<_, Refusal>>()?;
+    match threads.len() {
+        0 => Err(unfit_request("thread is missing: the preview names each thread")),
+        count if count > MOST => {
+            Err(unfit_request(format!("an order goes to {MOST} threads at most, and these are {count}")))
+        }
+        _ => Ok(threads),
+    }
+}
+
+async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
+    let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
+    let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let threads = previewed_threads(form)?;
+    let wanted: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
+    let states = form
+        .asked
+        .read(move |moment| {
+            let whole = moment.whole()?;
+            let state = |id| roll::one(&*moment.reader, &whole, moment.now, id);
+            wanted.iter().map(state).collect::<Result<Vec<_>, _>>()
+        })
+        .await?;
+    let mut rows = Vec::new();
+    for ((id, seen), now) in threads.iter().zip(states) {
+        let (is_done, state, words) = match now {
+            None => (false, *seen, "there is no such thread".to_owned()),
+            Some(entry) if entry.state() != *seen => {
+                let words = format!(
+                    "it changed after the preview: it was {seen} and is {}; left as it is",
+                    entry.state()
+                );
+                (false, entry.state(), words)
+            }
+            Some(entry) => match order.unfit(&entry) {
+                Some(why) => (false, entry.state(), why.to_owned()),
+                None => match order.give(&form.asked.state.front, &form.by, (id, note.as_ref())).await {
+                    Some(SenderReply::Done | SenderReply::Receipt(..)) => {
+                        (true, *seen, order.done().to_owned())
+                    }
+                    Some(SenderReply::Refused(refusal)) => (false, *seen, refusal.message.to_string()),
+                    None => return Err(going()),
+                },
+            },
+        };
+        let words = shortened(&words, WORDS);
+        rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, words, is_done });
+    }
+    if !form.asked.is_html {
+        let results =
+            rows.iter().map(|row| json!({"thread": row.id, "done": row.is_done, "words": row.words}));
+        let results: Vec<Value> = results.collect();
+        return Ok(form
+            .asked
+            .json(&json!({"order": order.as_str(), "results": results, "by": form.by.as_str()})));
+    }
+    let done = rows.iter().filter(|row| row.is_done).count();
+    let title = format!("{done} of {} threads {}", rows.len(), order.done());
+    Ok(rendered(&OrdersPage {
+        frame: form.asked.frame(PageTab::Threads, &title).with_command("systole ps"),
+        order: order.as_str(),
+        button: capital(order.as_str()),
+        about: order.about(),
+        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
+        is_given: true,
+        takes_note: false,
+        rows,
+        left: Vec::new(),
+        commands: String::new(),
+        back: form.field("back").map_or("/threads", super::signing_in::local).to_owned(),
+        has_more: false,
+    }))
+}

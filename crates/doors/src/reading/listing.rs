@@ -1,0 +1,122 @@
+//! Lists over all threads that a client may see: the threads themselves, everything that waits, and what was decided.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+
+use super::answers::{ReadValue, answer};
+use super::organism::whole_log_only;
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadRefusal, ReadResult};
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::LogMoment;
+use crate::request_refusals::unfit_address;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::ports::LogFault;
+use systole_organism::workflow_steps;
+use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
+use systole_queries::pauses::ThreadPause;
+use systole_queries::posts::DueCalls;
+use systole_queries::roll::{self, RollPage, ThreadEntry};
+use systole_queries::runs::WorkflowRuns;
+use systole_queries::why::{self, ThreadWaits, wait_json};
+
+/// Threads of one page, if no number is given, and at most.
+const THREADS: usize = 100;
+const MOST_THREADS: usize = 1_000;
+/// Requests of one page of decisions, if no number is given, and at most.
+const DECISIONS: usize = 100;
+const MOST_DECISIONS: usize = 1_000;
+/// The states of a thread in the list.
+const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
+
+/// The newest threads, a page at a time.
+pub(crate) async fn threads(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    let known = ["limit", "after", "children", "state"];
+    answer(&state, &client, query, &known, |moment, fields| {
+        let after = fields.text("after").map(ThreadId::parse).transpose();
+        let after = after.map_err(|_| ReadRefusal::unknown_thread())?;
+        if let Some(after) = &after
+            && moment.reader.of_thread(after, 1, 1)?.is_empty()
+        {
+            return Err(ReadRefusal::unknown_thread().into());
+        }
+        let page = RollPage {
+            after: after.as_ref(),
+            children: fields.flag("children")?,
+            state: fields.choice("state", &STATES)?,
+            limit: fields.limit(THREADS, MOST_THREADS)?,
+        };
+        let whole = moment.whole()?;
+        let (mut entries, next) = roll::page(&*moment.reader, &whole, moment.now, &page)?;
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        roll::name_goals(&mut entries, &whole, &runs)?;
+        let paused = whole.all_paused(&*moment.reader)?;
+        let threads: Vec<Value> = entries.iter().map(ThreadEntry::as_json).collect();
+        Ok(ReadValue(json!({
+            "running": whole.running,
+            "paused": paused.as_ref().map(ThreadPause::as_json),
+            "threads": threads,
+            "next": next.as_ref().map(ThreadId::as_str),
+        })))
+    })
+    .await
+}
+
+/// Everything that waits, as `systole why` lists it.
+pub(crate) async fn all_waits(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], |moment, _| {
+        let (reader, whole) = (&*moment.reader, moment.whole()?);
+        let posts = DueCalls::at(&whole, moment.now);
+        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
+        let standings = whole.waiting().into_iter().map(|thread| {
+            let mut standing = ThreadWaits::of(reader, &whole, &posts, thread)?;
+            standing.name_goals(&runs)?;
+            Ok::<ThreadWaits, LogFault>(standing)
+        });
+        let standings: Vec<ThreadWaits> = standings.collect::<Result<_, _>>()?;
+        let waits: Vec<Value> =
+            why::waits(&standings, moment.now).iter().map(|wait| wait_json(wait, moment.now)).collect();
+        let paused = whole.all_paused(reader)?;
+        let paused = paused.as_ref().map(ThreadPause::as_json);
+        Ok(ReadValue(json!({"running": whole.running, "paused": paused, "waits": waits})))
+    })
+    .await
+}
+
+/// What persons decided in a period, a page at a time.
+pub(crate) async fn decisions(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &["since", "until", "before", "limit"], |moment, fields| {
+        Ok(Json(decided(moment, fields, fields.limit(DECISIONS, MOST_DECISIONS)?)?))
+    })
+    .await
+}
+
+/// The decisions that some fields ask for, from at most `most` requests.
+pub(crate) fn decided(moment: &LogMoment, fields: &QueryFields, most: usize) -> ReadResult<DecisionList> {
+    whole_log_only(moment, "decisions over all threads are")?;
+    let (since, until) = fields.period(moment.now)?;
+    let wrong = || {
+        let refusal = unfit_address("before: the id of a request is a and a number");
+        ReadRefusal::unfit(refusal.fixed_by("before=a17, the field `next` of the page before"))
+    };
+    let before = fields.text("before").map(|typed| PersonRequestId::parse(typed).ok_or_else(wrong));
+    let period = DecisionPeriod { since, until, before: before.transpose()? };
+    Ok(decisions::list(&*moment.reader, &period, most)?)
+}

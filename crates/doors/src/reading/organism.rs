@@ -1,0 +1,127 @@
+//! What belongs to the whole organism: its configurations, documents, graph, and the description of this API.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+
+use super::answers::{ReadValue, StoredBytes, answer};
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadRefusal, ReadResult};
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::LogMoment;
+use crate::request_refusals::unfit_address;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Digest;
+use systole_core::types::refusal::Refusal;
+use systole_queries::configurations::{self, UsedConfiguration};
+use systole_queries::graph::ListenerGraph;
+
+/// The description of every route, in the form of OpenAPI 3.1.
+const DESCRIPTION: &str = include_str!("../../../../schemas/openapi.json");
+
+/// Every configuration under which the organism ran.
+pub(crate) async fn configurations(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], |moment, _| {
+        whole_log_only(moment, "configurations name every listener and are")?;
+        let used = configurations::used(&*moment.reader)?;
+        let used: Vec<Value> = used.iter().map(UsedConfiguration::as_json).collect();
+        Ok(ReadValue(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
+    })
+    .await
+}
+
+/// One configuration, as it was stored.
+pub(crate) async fn configuration(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(hash): Path<String>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], move |moment, _| {
+        whole_log_only(moment, "configurations name every listener and are")?;
+        let (hash, source) = stored(moment, &hash)?;
+        let text = String::from_utf8_lossy(&source).into_owned();
+        let unread = moment.configuration(&source).err();
+        Ok(ReadValue(json!({"hash": hash.to_string(), "source": text, "unread": unread})))
+    })
+    .await
+}
+
+/// A stored document, byte for byte.
+pub(crate) async fn document(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(hash): Path<String>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], move |moment, _| {
+        whole_log_only(moment, "stored documents belong to no one thread and are")?;
+        Ok(StoredBytes(stored(moment, &hash)?.1))
+    })
+    .await
+}
+
+/// Who may address whom, at the moment that is read.
+pub(crate) async fn graph(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], |moment, _| {
+        whole_log_only(moment, "the graph names every listener and is")?;
+        Ok(Json(ListenerGraph::of(&*composition_of(moment)?)))
+    })
+    .await
+}
+
+/// The composition of a moment: the running one, or that of the last start before it.
+pub(crate) fn composition_of(moment: &LogMoment) -> ReadResult<Arc<Composition>> {
+    if moment.at.is_none() {
+        return Ok(moment.composition().clone());
+    }
+    let Some(last) = configurations::used(&*moment.reader)?.into_iter().next() else {
+        let words = "no organism had started at this position".to_owned();
+        return Err(ReadRefusal::missing(words, "a later position").into());
+    };
+    let (_, source) = stored(moment, &last.hash.to_string())?;
+    let read = moment.configuration(&source).map_err(|why| {
+        let words = format!("the configuration {} cannot be read by this version: {why}", last.hash);
+        ReadRefusal::missing(words, format!("GET /v1/configurations/{}", last.hash))
+    })?;
+    Ok(Arc::new(read))
+}
+
+/// The description of this API.
+pub(crate) async fn description(query: RawFields) -> Response {
+    if let Err(refusal) = QueryFields::of(query, &[]) {
+        return refusal.response();
+    }
+    ([(header::CONTENT_TYPE, "application/json")], DESCRIPTION).into_response()
+}
+
+/// Refuses a client that may not see the whole log.
+pub(crate) fn whole_log_only(moment: &LogMoment, what: &str) -> Result<(), ReadRefusal> {
+    if moment.sees_all { Ok(()) } else { Err(ReadRefusal::needs_read(what)) }
+}
+
+fn stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
+    let hash = Digest::parse(typed).map_err(|_| {
+        let refusal: Refusal = unfit_address("the hash of a document is a SHA-256 in hex");
+        ReadRefusal::unfit(refusal.fixed_by("64 hex digits, all of them"))
+    })?;
+    match moment.reader.document(hash)? {
+        Some(bytes) => Ok((hash, bytes.to_vec())),
+        None => {
+            let words = format!("the log keeps nothing under {hash}");
+            Err(ReadRefusal::missing(words, "a hash that a record names").into())
+        }
+    }
+}

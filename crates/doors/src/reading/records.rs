@@ -1,0 +1,122 @@
+//! Records of a thread: a page of them, one, or the bytes of one. Payloads are never cut.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::{Extension, Json};
+use serde::Serialize;
+
+use super::answers::{StoredBytes, answer, thread_of};
+use super::query::RawFields;
+use super::refusals::{ReadRefusal, ReadResult};
+use crate::api_types::ApiRecord;
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::LogMoment;
+use systole_core::types::ids::ThreadId;
+use systole_queries::causes::{self, PlacedRecord};
+
+/// Records of one page, if no number is given, and at most.
+const RECORDS: usize = 100;
+const MOST_RECORDS: usize = 1_000;
+/// Bytes of payloads on one page, after which it ends early.
+const PAGE_BYTES: usize = 8 << 20;
+/// Records per read.
+const READ: usize = 64;
+
+/// A page of a thread's records.
+#[derive(Serialize)]
+pub(super) struct RecordPage {
+    thread: String,
+    records: Vec<ApiRecord>,
+    /// The number of the record with which the next page begins, if there is one.
+    next: Option<u64>,
+}
+
+/// A page of records.
+pub(crate) async fn records(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(thread): Path<String>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &["from", "limit"], move |moment, fields| {
+        let id = thread_of(moment, &thread)?;
+        let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(RECORDS, MOST_RECORDS)?);
+        Ok(Json(page(moment, &id, from, limit)?))
+    })
+    .await
+}
+
+fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResult<RecordPage> {
+    let (mut records, mut bytes, mut next) = (Vec::new(), 0, from);
+    loop {
+        let read = moment.reader.of_thread(id, next, READ)?;
+        let is_end = read.len() < READ;
+        for (position, record) in read {
+            if records.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+                return Ok(RecordPage { thread: id.to_string(), records, next: Some(next) });
+            }
+            bytes += record.body.len();
+            next = record.header.seq.saturating_add(1);
+            records.push(ApiRecord::of(position, &record));
+        }
+        if is_end {
+            return Ok(RecordPage { thread: id.to_string(), records, next: None });
+        }
+    }
+}
+
+/// One record.
+pub(crate) async fn record(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path((thread, seq)): Path<(String, String)>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], move |moment, _| {
+        let (position, record) = numbered(moment, &thread, &seq)?;
+        Ok(Json(ApiRecord::of(position, &record)))
+    })
+    .await
+}
+
+/// The payload of one record, byte for byte.
+pub(crate) async fn record_bytes(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path((thread, seq)): Path<(String, String)>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], move |moment, _| {
+        let (_, record) = numbered(moment, &thread, &seq)?;
+        Ok(StoredBytes(record.body.to_vec()))
+    })
+    .await
+}
+
+/// The record of that number, or the thread's last one without a number.
+pub(crate) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
+    let Some(last) = causes::last(&*moment.reader, id)? else {
+        return Err(ReadRefusal::unknown_thread().into());
+    };
+    let Some(seq) = seq else { return Ok(last) };
+    match causes::at(&*moment.reader, id, seq)? {
+        Some(placed) if seq > 0 => Ok(placed),
+        _ => {
+            let words = format!("thread {id} has no record {seq}; its last is {}", last.1.header.seq);
+            Err(ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records")).into())
+        }
+    }
+}
+
+fn numbered(moment: &LogMoment, thread: &str, seq: &str) -> ReadResult<PlacedRecord> {
+    let id = thread_of(moment, thread)?;
+    match seq.parse() {
+        Ok(seq) => of_number(moment, &id, Some(seq)),
+        Err(_) => {
+            let words = "a record is named by its number in the thread, a whole number".to_owned();
+            Err(ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records")).into())
+        }
+    }
+}

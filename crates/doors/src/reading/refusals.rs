@@ -1,0 +1,89 @@
+//! Refusals of reads, with the status that says what is wrong.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use crate::api_types;
+use crate::request_refusals::refused;
+use systole_core::types::codes::Code;
+use systole_core::types::ports::LogFault;
+use systole_core::types::refusal::Refusal;
+
+/// A refusal of a read, with its status if the code alone does not say it.
+#[derive(Debug)]
+pub(crate) struct ReadRefusal {
+    status: Option<StatusCode>,
+    refusal: Box<Refusal>,
+}
+
+impl ReadRefusal {
+    /// The request has the wrong form.
+    pub(crate) fn unfit(refusal: Refusal) -> ReadRefusal {
+        ReadRefusal { status: Some(StatusCode::BAD_REQUEST), refusal: Box::new(refusal) }
+    }
+
+    /// The thing does not exist, or this client may not see it.
+    pub(crate) fn missing(words: String, fix: impl Into<String>) -> ReadRefusal {
+        let refusal = Refusal::new(Code::NoSuchElement, words).fixed_by(fix);
+        ReadRefusal { status: Some(StatusCode::NOT_FOUND), refusal: Box::new(refusal) }
+    }
+
+    /// There is no such thread, or it is another client's.
+    pub(crate) fn unknown_thread() -> ReadRefusal {
+        let refusal = Refusal::new(Code::UnknownThread, "there is no such thread");
+        refusal.fixed_by("GET /v1/threads, which lists the threads that you may see").into()
+    }
+
+    /// The view shows threads of all clients and cannot be cut to those of one.
+    pub(crate) fn needs_read(what: &str) -> ReadRefusal {
+        let words = format!("{what} for clients with the role `read`");
+        let refusal = Refusal::new(Code::IngressForbidden, words);
+        refusal.fixed_by("the token of a client with `roles: [read]`").into()
+    }
+
+    /// The refusal alone, for a page.
+    pub(crate) fn into_refusal(self) -> Refusal {
+        *self.refusal
+    }
+
+    pub(crate) fn fixed_by(mut self, fix: String) -> ReadRefusal {
+        self.refusal = Box::new(self.refusal.fixed_by(fix));
+        self
+    }
+
+    pub(crate) fn response(&self) -> Response {
+        match (self.status, self.refusal.code) {
+            (Some(status), _) => (status, Json(api_types::ApiRefusal::from(&*self.refusal))).into_response(),
+            // A request without a payload: its own form is wrong.
+            (None, Code::Invalid) => ReadRefusal::unfit((*self.refusal).clone()).response(),
+            (None, _) => refused(&self.refusal),
+        }
+    }
+}
+
+impl From<Refusal> for ReadRefusal {
+    fn from(refusal: Refusal) -> ReadRefusal {
+        ReadRefusal { status: None, refusal: Box::new(refusal) }
+    }
+}
+
+/// Why a route has no value.
+pub(crate) enum ReadFault {
+    Refused(ReadRefusal),
+    Log(LogFault),
+}
+
+impl From<ReadRefusal> for ReadFault {
+    fn from(refusal: ReadRefusal) -> ReadFault {
+        ReadFault::Refused(refusal)
+    }
+}
+
+impl From<LogFault> for ReadFault {
+    fn from(fault: LogFault) -> ReadFault {
+        ReadFault::Log(fault)
+    }
+}
+
+pub(crate) type ReadResult<T> = Result<T, ReadFault>;

@@ -1,0 +1,221 @@
+//! Routes that search the whole log: messages by words and fields, and costs of a period.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::answers::{ReadValue, answer};
+use super::organism::whole_log_only;
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadFault, ReadRefusal, ReadResult};
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::LogMoment;
+use crate::request_refusals::unfit_address;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
+use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_queries::costs::{self, CostFilter, CostGroup, CostRow};
+use systole_queries::narrate::as_json;
+use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
+
+/// Hits of one page, if no number is given, and at most.
+const HITS: usize = 100;
+const MOST_HITS: usize = 1_000;
+/// Bytes of payloads on one page, after which it ends early.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// Messages by words and fields, newest first.
+pub(crate) async fn find(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    let known = [
+        "q", "element", "from", "to", "code", "kind", "client", "person", "since", "until", "thread",
+        "before", "limit",
+    ];
+    let own = client.clone();
+    answer(&state, &client, query, &known, move |moment, fields| {
+        let limit = fields.limit(HITS, MOST_HITS)?;
+        let query = asked_for(moment, fields, &own)?;
+        let before = fields.number("before")?.map(Position);
+        search_in(moment, |search| {
+            let (hits, next) = found(moment, search, &query, before, limit)?;
+            let hits: Vec<Value> = hits.iter().map(hit_json).collect();
+            Ok(ReadValue(json!({"hits": hits, "next": next})))
+        })
+    })
+    .await
+}
+
+/// What is asked for. A client without the role `read` asks only for its own conversations.
+pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<LogQuery> {
+    let phrases = phrases(fields.text("q").unwrap_or_default());
+    if phrases.is_empty() && fields.text("q").is_some() {
+        let refusal = unfit_address("q: it has no letter and no digit");
+        return Err(ReadRefusal::unfit(refusal.fixed_by("a word of the message")).into());
+    }
+    let named = SearchFields {
+        element: fields.text("element"),
+        from: fields.text("from"),
+        to: fields.text("to"),
+        code: fields.text("code"),
+        kind: fields.text("kind"),
+        client: fields.text("client"),
+        person: fields.text("person"),
+    };
+    let mut terms = named.terms().map_err(|mistake| {
+        let refusal = unfit_address(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
+        ReadRefusal::unfit(refusal.fixed_by(mistake.fix))
+    })?;
+    if let Some(thread) = fields.text("thread") {
+        let thread = ThreadId::parse(thread).map_err(|_| ReadRefusal::unknown_thread())?;
+        terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));
+    }
+    let (since, until) = fields.period(moment.now)?;
+    if phrases.is_empty() && terms.is_empty() && since.is_none() && until.is_none() {
+        let refusal = unfit_address("nothing says which messages are wanted");
+        return Err(ReadRefusal::unfit(refusal.fixed_by("q=WORD, or a filter as from=NAME")).into());
+    }
+    if !moment.sees_all {
+        terms.push(SearchTerm::new(SearchField::Client, client.as_str()));
+    }
+    Ok(LogQuery { phrases, terms, since, until })
+}
+
+/// The newest hits before a position, and the position after which older ones follow.
+pub(crate) fn found(
+    moment: &LogMoment,
+    search: &mut LogSearch<'_>,
+    query: &LogQuery,
+    before: Option<Position>,
+    limit: usize,
+) -> ReadResult<(Vec<SearchHit>, Option<u64>)> {
+    let end = moment.at.map(|at| Position(at.0.saturating_add(1)));
+    let before = before.into_iter().chain(end).min().unwrap_or(Position(u64::MAX));
+    let (mut found, mut bytes, mut next, mut failed) = (Vec::<SearchHit>::new(), 0, None, None);
+    search
+        .newest_before(query, before, &mut |_, _| (), |hit| {
+            // The search file covers the log of all clients; the client's reader has the last word.
+            match sees(moment, &hit) {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(fault) => {
+                    failed = Some(fault);
+                    return false;
+                }
+            }
+            let (position, record) = &hit.placed;
+            if found.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+                return false;
+            }
+            bytes += record.body.len();
+            next = Some(position.0);
+            found.push(hit);
+            true
+        })
+        .map_err(search_fault)
+        .and_then(|more| match failed.take() {
+            Some(fault) => Err(ReadFault::Log(fault)),
+            None => Ok((found, next.filter(|_| more))),
+        })
+}
+
+fn sees(moment: &LogMoment, hit: &SearchHit) -> Result<bool, systole_core::types::ports::LogFault> {
+    let header = &hit.placed.1.header;
+    Ok(moment.sees_all || !moment.reader.of_thread(&header.thread, header.seq, 1)?.is_empty())
+}
+
+fn hit_json(hit: &SearchHit) -> Value {
+    let place = hit.at.as_ref().map(|at| json!([at.start, at.end]));
+    json!({"record": as_json(hit.placed.0, &hit.placed.1), "text": hit.text, "match": place})
+}
+
+/// The model requests of a period, by agent, model, client or day.
+pub(crate) async fn cost(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    let known = ["since", "until", "agent", "model", "client", "by"];
+    answer(&state, &client, query, &known, |moment, fields| {
+        let (filter, by) = cost_filter(moment, fields)?;
+        let rows = costs_of(moment, &filter, by)?;
+        Ok(ReadValue(costs::grouped_json(by, &rows)))
+    })
+    .await
+}
+
+/// The period and the groups of a question about costs.
+pub(crate) fn cost_filter(moment: &LogMoment, fields: &QueryFields) -> ReadResult<(CostFilter, CostGroup)> {
+    whole_log_only(moment, "costs over all threads are")?;
+    let (since, until) = fields.period(moment.now)?;
+    let by = fields.choice("by", &CostGroup::ALL.map(CostGroup::as_str))?;
+    let by = by.and_then(CostGroup::parse).unwrap_or(CostGroup::Agent);
+    let filter = CostFilter {
+        since,
+        until,
+        agent: fields.party("agent")?,
+        model: fields.text("model").map(str::to_owned),
+        client: fields.party("client")?,
+        end: moment.at,
+    };
+    Ok((filter, by))
+}
+
+/// The rows of a period.
+pub(crate) fn costs_of(
+    moment: &LogMoment,
+    filter: &CostFilter,
+    by: CostGroup,
+) -> ReadResult<BTreeMap<String, CostRow>> {
+    search_in(moment, |search| {
+        let rows = costs::grouped(search, &**moment.front.reader(), filter, by, &mut |_, _| ());
+        rows.map_err(search_fault)
+    })
+}
+
+/// Runs a search in the whole log. What is found is cut to the moment and the client afterwards: a search file
+/// belongs to one log, whole. That of a log at rest is kept with the readings, and not beside the log.
+pub(crate) fn search_in<T>(
+    moment: &LogMoment,
+    work: impl FnOnce(&mut LogSearch<'_>) -> ReadResult<T>,
+) -> ReadResult<T> {
+    let reader = &**moment.front.reader();
+    if moment.front.at_rest().is_some() {
+        let mut kept = moment.resting_search();
+        let mut search = LogSearch::apart(kept.take(), reader, &mut |_, _| ()).map_err(search_fault)?;
+        let found = work(&mut search);
+        *kept = Some(search.into_file());
+        return found;
+    }
+    let Some(log) = moment.front.log_file() else {
+        let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory cannot be searched");
+        return Err(ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into());
+    };
+    let mut search = LogSearch::open(log, reader, &mut |_, _| ()).map_err(search_fault)?;
+    for why in &search.notes {
+        tracing::warn!(why, fix = WRITABLE, "a search of a client takes longer than it has to");
+    }
+    work(&mut search)
+}
+
+/// The fix of a search file that cannot be kept.
+const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
+
+fn search_fault(fault: SearchFault) -> ReadFault {
+    match fault {
+        SearchFault::Log(fault) => ReadFault::Log(fault),
+        SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
+            tracing::error!(why, fix = WRITABLE, "the search file cannot be used for a client");
+            let refusal = Refusal::new(Code::IngressUnavailable, "the search file cannot be used");
+            ReadRefusal::from(refusal.fixed_by("systole doctor, where the log is")).into()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The log itself, for a command elsewhere that reads it like a file: states of threads, ids of threads, and records
+//! with everything that their hashes cover.
+//!
+//! A query comes in; stored data goes out as it is, cut to what the client may see. Nothing is rendered here.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Extension, Json};
+
+use super::answers::answer;
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadRefusal, ReadResult};
+use crate::http_state::{Caller, HttpState};
+use crate::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
+use crate::log_view::LogMoment;
+use crate::request_refusals::unfit_address;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+use systole_export::record_line::{ExportedRecord, hex_of};
+use systole_queries::causes::PlacedRecord;
+use systole_queries::log_reads::working_threads;
+
+/// Records of one page, if no number is given, and at most.
+const RECORDS: usize = 100;
+const MOST_RECORDS: usize = 1_000;
+/// Bytes of payloads on one page, after which it ends early.
+const PAGE_BYTES: usize = 8 << 20;
+/// Records per read.
+const READ: usize = 64;
+/// Ids of one answer, if no number is given, and at most.
+const IDS: usize = 1_000;
+const MOST_IDS: usize = 1_000_000;
+
+/// The last position, and the states of the threads that are at work.
+pub(crate) async fn log_opening(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &[], |moment, _| {
+        let LogOpening { last, rows, .. } = working_threads(&*moment.reader)?;
+        let row = |row: FoldRow| ApiThreadRow {
+            thread: row.thread.to_string(),
+            seq: row.seq,
+            state: hex_of(&row.bytes),
+        };
+        Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
+    })
+    .await
+}
+
+/// Ids of the newest threads, or of those that begin with a text.
+pub(crate) async fn log_threads(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &["like", "limit"], |moment, fields| {
+        let limit = fields.limit(IDS, MOST_IDS)?;
+        let found = match fields.text("like") {
+            Some(like) => moment.reader.threads_like(like, limit)?,
+            None => moment.reader.threads(limit)?,
+        };
+        Ok(Json(ApiThreadIds { threads: found.iter().map(ToString::to_string).collect() }))
+    })
+    .await
+}
+
+/// Records of a thread, or of the log.
+pub(crate) async fn log_records(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, &["thread", "from", "after", "limit"], |moment, fields| {
+        let limit = fields.limit(RECORDS, MOST_RECORDS)?;
+        Ok(Json(match thread_asked(fields)? {
+            Some((thread, from)) => pages(
+                from,
+                limit,
+                &|from, most| moment.reader.of_thread(&thread, from, most),
+                &|(_, record)| record.header.seq.saturating_add(1),
+            )?,
+            None => of_log(moment, fields.number("after")?.unwrap_or(0), limit)?,
+        }))
+    })
+    .await
+}
+
+/// The thread and its first record, if those of a thread are wanted.
+fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
+    let (from, after) = (fields.ordinal("from")?, fields.number("after")?);
+    let wrong = |words: &'static str, fix: &'static str| {
+        let refusal = unfit_address(words);
+        Err(ReadRefusal::unfit(refusal.fixed_by(fix)).into())
+    };
+    match fields.text("thread") {
+        None if from.is_some() => {
+            wrong("from: it is the number of a record in a thread", "thread=ID with it")
+        }
+        None => Ok(None),
+        Some(_) if after.is_some() => {
+            wrong("after: it is a position in the log, and thread names one thread", "from=N with thread=ID")
+        }
+        Some(typed) => {
+            let id = ThreadId::parse(typed).map_err(|_| ReadRefusal::unknown_thread())?;
+            Ok(Some((id, from.unwrap_or(1))))
+        }
+    }
+}
+
+fn of_log(moment: &LogMoment, after: u64, limit: usize) -> ReadResult<ApiStoredRecords> {
+    pages(after, limit, &|after, most| moment.reader.after(Position(after), most), &|(position, _)| {
+        position.0
+    })
+}
+
+/// Reads on from a place until the page is full. `next` is the place after a record.
+fn pages(
+    mut place: u64,
+    limit: usize,
+    read: &dyn Fn(u64, usize) -> Result<Vec<PlacedRecord>, LogFault>,
+    next: &dyn Fn(&PlacedRecord) -> u64,
+) -> ReadResult<ApiStoredRecords> {
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    loop {
+        let most = READ.min(limit - records.len());
+        if most == 0 {
+            return Ok(ApiStoredRecords { records, next: Some(place) });
+        }
+        let page = read(place, most)?;
+        let is_end = page.len() < most;
+        for placed in page {
+            if bytes > 0 && bytes + placed.1.body.len() > PAGE_BYTES {
+                return Ok(ApiStoredRecords { records, next: Some(place) });
+            }
+            bytes += placed.1.body.len();
+            place = next(&placed);
+            records.push(ExportedRecord::of(placed.0, &placed.1));
+        }
+        if is_end {
+            return Ok(ApiStoredRecords { records, next: None });
+        }
+    }
+}
