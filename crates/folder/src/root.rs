@@ -246,8 +246,7 @@ impl FolderRoot {
                         let message = format!("'{named}' is replaced while it is looked at");
                         return Err(PathFault::new(PathFaultKind::Missing, message));
                     };
-                    let whole =
-                        missing.iter().rev().fold(real, |above, name| crate::walk::joined(&above, name));
+                    let whole = missing.iter().rev().fold(real, |above, name| joined(&above, name));
                     return if self.denies(&whole) { Err(denied(named)) } else { Ok(whole) };
                 }
                 Err(Errno::NOENT) if at != "." => {
@@ -321,4 +320,10 @@ fn told(named: &str, error: Errno) -> PathFault {
 #[must_use]
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(limits::BINARY_BYTES).any(|byte| *byte == 0)
+}
+
+/// The path of a name in a folder.
+#[must_use]
+pub fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() || folder == "." { name.to_owned() } else { format!("{folder}/{name}") }
 }

@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType};
 use tokio::time::Instant;
 
 use crate::limits;
-use crate::root::FolderRoot;
+use crate::root::{FolderRoot, joined};
 
 /// The files of a folder.
 #[derive(Debug, Default)]
@@ -163,10 +163,4 @@ impl Walking<'_> {
             self.rules.iter().rev().map(|rules| rules.matched(whole, is_folder)).find(|m| !m.is_none());
         decided.is_some_and(|decided| decided.is_ignore())
     }
-}
-
-/// The path of a name in a folder.
-#[must_use]
-pub fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() || folder == "." { name.to_owned() } else { format!("{folder}/{name}") }
 }

@@ -5,7 +5,7 @@
 use crate::failure::{self, RequestFault};
 use crate::nearest::nearest_names;
 use crate::syntax::language::LanguageRow;
-use crate::text::query::{FileFilter, FilterKind};
+use crate::text::scan::{FileFilter, FilterKind};
 use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk};
 
 /// The files below a path, or the file with that path.

@@ -3,5 +3,5 @@
 pub(crate) mod merge;
 pub(crate) mod query;
 pub(crate) mod rank;
-mod scan;
+pub(crate) mod scan;
 pub(crate) mod tokens;

@@ -4,7 +4,7 @@
 //! Text comes in; a tree of terms goes out, or what is wrong with the text. No files here. A question in plain words
 //! is a query: its signs are read as words wherever they cannot be meant as signs.
 
-use super::scan::{QuerySign, QueryToken, scan};
+use super::scan::{FileFilter, QueryFault, QuerySign, QueryToken, scan};
 use super::tokens::{WordStemmer, is_filler, word_start, words};
 
 /// Most terms of a query.
@@ -60,32 +60,6 @@ pub(crate) enum QueryExpression {
     /// At least one part.
     Any(Vec<QueryExpression>),
     Group(QueryGroup),
-}
-
-/// A condition on the path of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileFilter {
-    pub(crate) kind: FilterKind,
-    /// In lower case. A file has to fit one of them.
-    pub(crate) values: Vec<String>,
-    /// Whether it leaves files out.
-    pub(crate) is_not: bool,
-}
-
-/// What a filter compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FilterKind {
-    Extension,
-    Language,
-    File,
-    Folder,
-}
-
-/// Why a query cannot be read, and how to write it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct QueryFault {
-    pub(crate) message: String,
-    pub(crate) fix: String,
 }
 
 impl SearchQuery {
@@ -309,6 +283,7 @@ fn joined(
 
 #[cfg(test)]
 mod tests {
+    use super::super::scan::FilterKind;
     use super::*;
 
     /// Whether a query holds where exactly these words are.

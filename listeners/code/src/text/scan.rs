@@ -2,7 +2,31 @@
 //!
 //! Text comes in; tokens go out. A sign counts only where it can be one: `foo()` and `a-b` are words.
 
-use super::query::{FileFilter, FilterKind, QueryFault};
+/// A condition on the path of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileFilter {
+    pub(crate) kind: FilterKind,
+    /// In lower case. A file has to fit one of them.
+    pub(crate) values: Vec<String>,
+    /// Whether it leaves files out.
+    pub(crate) is_not: bool,
+}
+
+/// What a filter compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FilterKind {
+    Extension,
+    Language,
+    File,
+    Folder,
+}
+
+/// Why a query cannot be read, and how to write it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct QueryFault {
+    pub(crate) message: String,
+    pub(crate) fix: String,
+}
 
 /// A token of a query.
 #[derive(Debug, PartialEq, Eq)]
