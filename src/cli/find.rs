@@ -100,7 +100,8 @@ impl FindMessages {
         let looking = Looking::anywhere_at(&self.place, self.past)?;
         let query = self.query(&looking, phrases, terms)?;
         let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);
-        newest(&looking, &query, &mut |hit| printed.take(hit))?;
+        let found = search(&looking, &query, &mut |hit| printed.take(hit));
+        found.map_err(|fault| search_fault(&looking, &fault))?;
         let (shown, more) = printed.end()?;
         if shown == 0 {
             screen.say("no message fits");
@@ -173,23 +174,22 @@ impl FindMessages {
 
 /// Shows the messages that fit, newest first, until `show` has enough: by the search file of the log, or by the
 /// organism elsewhere that has one.
-pub(super) fn newest(
+pub(super) fn search(
     looking: &Looking,
     query: &LogQuery,
     show: &mut dyn FnMut(SearchHit) -> bool,
-) -> Result<(), CommandExit> {
+) -> Result<(), SearchFault> {
     if let Some(elsewhere) = &looking.elsewhere {
         let searched = elsewhere.log_at(looking.at).newest(query, show);
-        return searched.map(drop).map_err(|fault| looking.fault(&fault));
+        return searched.map(drop).map_err(SearchFault::Log);
     }
     let screen = looking.screen;
     let mut told = progress(screen);
-    let fault = |fault: SearchFault| search_fault(looking, &fault);
-    let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told).map_err(fault)?;
+    let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told)?;
     search.end_at(looking.at);
     screen.progress("");
     search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
-    search.newest(query, &mut told, show).map(drop).map_err(fault)
+    search.newest(query, &mut told, show).map(drop)
 }
 
 /// Prints hits, up to a limit. With an expression they are judged in batches first.
@@ -315,7 +315,7 @@ fn progress(screen: Screen) -> impl FnMut(Position, Position) {
 }
 
 /// Reports why nothing can be searched.
-fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
+pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
     let screen = looking.screen;
     screen.progress("");
     match fault {

@@ -17,7 +17,6 @@ mod compared;
 mod completions;
 mod console;
 mod copy;
-mod cost;
 mod decisions;
 mod demo;
 mod detach;
@@ -63,6 +62,7 @@ mod prompted;
 mod prove;
 mod proved;
 mod ps;
+mod questions;
 mod refused;
 mod replay;
 mod run;
@@ -163,8 +163,8 @@ enum Command {
     Blame(blame::BlameLine),
     /// Print bytes that the log keeps under their hash
     Blob(blob::KeptBlob),
-    /// Show the model requests, their tokens and their cost
-    Cost(cost::Cost),
+    #[command(flatten)]
+    Question(questions::AskedQuestion),
     /// Show what persons decided, and what ran after it
     Decisions(decisions::Decisions),
     /// Approve payloads that wait for a person, or list what waits
@@ -325,7 +325,7 @@ impl Command {
             }
             Command::Trail(_)
             | Command::Find(_)
-            | Command::Cost(_)
+            | Command::Question(_)
             | Command::Decisions(_)
             | Command::Explain(_)
             | Command::Graph(_)
@@ -358,7 +358,7 @@ impl Command {
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),
-            Command::Cost(cost) => cost.run(),
+            Command::Question(question) => question.run(),
             Command::Decisions(decisions) => decisions.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),

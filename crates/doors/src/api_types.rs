@@ -7,11 +7,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use systole_core::rules::core_payload;
+use systole_core::types::codes::Code;
 use systole_core::types::flow;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::record;
-use systole_core::types::refusal;
+use systole_core::types::refusal::{self, Refusal};
 use systole_core::types::time::{Millis, spoken};
 use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
@@ -312,6 +313,15 @@ pub struct OrganismStatus {
     /// see it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<ApiAlarm>,
+    /// The roles of the client that asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+}
+
+/// The refusal of an answer about all threads to a client that may see only its own.
+pub fn needs_read(what: &str) -> Refusal {
+    let words = format!("{what} for clients with the role `read`");
+    Refusal::new(Code::IngressForbidden, words).fixed_by("the token of a client with `roles: [read]`")
 }
 
 /// What keeps the log from being written as it should.
@@ -363,6 +373,7 @@ impl OrganismStatus {
             position: front.tail().borrow().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             alarms: front.alarms().into_iter().map(ApiAlarm::of).collect(),
+            roles: Vec::new(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The routes of the API as one table, from which the router is built and to which its description is held.
+//! The routes of the API as one table beside those of the questions, from which the router is built and to which its description is held.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 38] = [
+const ROUTES: [ApiRoute; 36] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -45,14 +45,12 @@ const ROUTES: [ApiRoute; 38] = [
     route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
     route("get", "/v1/threads/{thread}/todo", || get(reading::thread_todo)),
     route("get", "/v1/threads/{thread}/context", || get(reading::thread_prompt)),
-    route("get", "/v1/threads/{thread}/cost", || get(reading::thread_cost)),
     route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),
     route("post", "/v1/threads/{thread}/end", || post(live_routes::end)),
     route("post", "/v1/threads/{thread}/pause", || post(steering::pause)),
     route("post", "/v1/threads/{thread}/resume", || post(steering::resume)),
     route("get", "/v1/why", || get(reading::all_waits)),
-    route("get", "/v1/cost", || get(reading::cost)),
     route("get", "/v1/find", || get(reading::find)),
     route("get", "/v1/configurations", || get(reading::configurations)),
     route("get", "/v1/configurations/{hash}", || get(reading::configuration)),
@@ -70,6 +68,7 @@ const ROUTES: [ApiRoute; 38] = [
 pub(super) fn router() -> Router<Arc<HttpState>> {
     let router =
         ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.serves)()));
+    let router = reading::routes().fold(router, |router, (path, service)| router.route(path, service));
     router.layer(middleware::map_response(not_stored))
 }
 
@@ -82,5 +81,6 @@ async fn not_stored(mut response: Response) -> Response {
 
 /// The method and the path of every route, for tests of the description.
 pub fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ROUTES.iter().map(|route| (route.method, route.path))
+    let of_questions = reading::routes().map(|(path, _)| ("get", path));
+    ROUTES.iter().map(|route| (route.method, route.path)).chain(of_questions)
 }

@@ -1,27 +1,25 @@
 //! The model requests of a thread and everything below it, and their cost, by listener and model.
 //!
 //! It reads only the journal, which was written before the answers were used. Unknown amounts are counted as unknown,
-//! never as zero. A thread comes in; rows and their sum, as lines or JSON, go out.
+//! never as zero. A thread or a period comes in; rows and their sum go out. `question` is its declaration.
 
-mod groups;
+mod question;
 mod tree;
 
-pub use groups::{CostFilter, CostGroup, grouped, grouped_json};
+pub use question::{CostAnswer, CostArguments, CostGroup, CostQuery, GroupRow, TreeRow};
 pub use tree::CountedTrees;
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
+use systole_kit::journal::ModelCallOutcome;
 use systole_kit::money::{Currency, Money};
 
-use super::search::SearchHit;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::RecordKind;
-use systole_core::types::time::Millis;
-use systole_log::search::{LogQuery, SearchField, SearchTerm};
-use systole_show::columns::{counted, cut, plain, wrapped};
+use systole_show::blocks::Fact;
+use systole_show::columns::counted;
 use tree::TreeCost;
 
 /// The requests of one listener to one model.
@@ -57,40 +55,6 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFa
 /// The same for each of these threads, with its own requests only.
 pub fn by_thread(reader: &dyn LogReader, thread: &ThreadId) -> Result<BTreeMap<ThreadId, CostRow>, LogFault> {
     TreeCost::of_each(reader, thread)
-}
-
-/// Reads the model requests that began in a period, of all threads, or of one listener.
-///
-/// `newest` shows the messages that fit a query, newest first: the result of a request is seen before its start.
-pub fn period<F>(
-    listener: Option<&str>,
-    (since, until): (Option<Millis>, Option<Millis>),
-    newest: impl FnOnce(&LogQuery, &mut dyn FnMut(SearchHit) -> bool) -> Result<(), F>,
-) -> Result<CostRows, F> {
-    let kind = SearchTerm::new(SearchField::Kind, RecordKind::Journal.as_str());
-    let from = listener.map(|listener| SearchTerm::new(SearchField::From, listener));
-    let terms = [kind].into_iter().chain(from).collect();
-    // A result may come after the period.
-    let query = LogQuery { terms, since, ..LogQuery::default() };
-    let (mut rows, mut results) = (CostRows::new(), BTreeMap::new());
-    newest(&query, &mut |hit| {
-        let (_, record) = hit.placed;
-        let h = record.header;
-        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return true };
-        match entry {
-            JournalEntry::Result(outcome) => {
-                results.insert((h.thread, h.call, h.turn, attempt, outcome.of), outcome);
-            }
-            JournalEntry::Started(started) => {
-                let result = results.remove(&(h.thread, h.call, h.turn, attempt, id));
-                if until.is_none_or(|until| h.time < until) {
-                    rows.entry((h.from, started.model)).or_default().count(result.as_ref());
-                }
-            }
-        }
-        true
-    })?;
-    Ok(rows)
 }
 
 impl CostRow {
@@ -150,26 +114,31 @@ impl CostRow {
         format!("{amounts}{more}")
     }
 
-    fn words(&self) -> String {
-        let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown);
-        let mut words = counted(self.requests, "request");
-        if is_counted || self.tokens_in + self.tokens_out > 0 {
-            let (tokens_in, tokens_out) = (self.tokens_in.to_string(), self.tokens_out.to_string());
-            words.extend([", ", &tokens_in, " tokens in, ", &tokens_out, " out"]);
-        }
-        if self.uncounted > 0 {
-            words.extend([", ", &self.uncounted.to_string(), " uncounted"]);
-        }
-        for amount in self.amounts() {
-            words.extend([", ", &amount]);
-        }
-        if self.unpriced > 0 {
-            words.extend([", ", &self.unpriced.to_string(), " unpriced"]);
-        }
-        if self.unknown > 0 {
-            words.extend([", ", &self.unknown.to_string(), " of unknown outcome"]);
-        }
-        words
+    /// What it says, in the order of a sentence: requests, tokens in and out, money, and what is not known.
+    fn facts(&self) -> Vec<Fact> {
+        let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown)
+            || self.tokens_in + self.tokens_out > 0;
+        let said = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
+        let uncounted = said(self.uncounted, "uncounted");
+        let unpriced = said(self.unpriced, "unpriced");
+        let unknown = said(self.unknown, "of unknown outcome");
+        let sentence = |parts: Vec<String>| parts.join(", ");
+        let tokens_in = is_counted.then(|| format!("{} tokens in", self.tokens_in));
+        let tokens_out = is_counted.then(|| format!("{} out", self.tokens_out));
+        let not_known = [&unknown, &uncounted, &unpriced].into_iter().flatten().cloned().collect();
+        vec![
+            Fact { value: self.requests.to_string(), words: counted(self.requests, "request") },
+            Fact { value: self.tokens_in.to_string(), words: tokens_in.unwrap_or_default() },
+            Fact {
+                value: self.tokens_out.to_string(),
+                words: sentence(tokens_out.into_iter().chain(uncounted).collect()),
+            },
+            Fact {
+                value: self.amounts().join(", "),
+                words: sentence(self.amounts().into_iter().chain(unpriced).collect()),
+            },
+            Fact { value: sentence(not_known), words: unknown.unwrap_or_default() },
+        ]
     }
 
     /// The row for programs.
@@ -186,6 +155,12 @@ impl CostRow {
     }
 }
 
+impl Serialize for CostRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_json().serialize(serializer)
+    }
+}
+
 /// The sum of all rows.
 pub fn sum(rows: &CostRows) -> CostRow {
     joined(rows.values())
@@ -196,30 +171,4 @@ pub fn joined<'r>(rows: impl IntoIterator<Item = &'r CostRow>) -> CostRow {
     let mut all = CostRow::default();
     rows.into_iter().for_each(|row| all.join(row));
     all
-}
-
-/// The rows as lines for a terminal, and their sum if there are several.
-pub fn lines(rows: &CostRows) -> Vec<String> {
-    let mut lines: Vec<String> = rows
-        .iter()
-        .flat_map(|((listener, model), row)| {
-            let lead = format!("{}  {}  ", cut(listener.as_str(), 24), cut(&plain(model), 24));
-            wrapped(&lead, 4, &row.words())
-        })
-        .collect();
-    if rows.len() > 1 {
-        lines.extend(wrapped("all  ", 4, &sum(rows).words()));
-    }
-    lines
-}
-
-/// The rows for programs.
-pub fn as_json(thread: Option<&ThreadId>, rows: &CostRows) -> Value {
-    let each: Vec<Value> = rows
-        .iter()
-        .map(|((listener, model), row)| {
-            json!({ "listener": listener.as_str(), "model": model, "used": row.as_json() })
-        })
-        .collect();
-    json!({ "thread": thread.map(ThreadId::as_str), "rows": each, "all": sum(rows).as_json() })
 }

@@ -32,6 +32,7 @@ pub mod persons;
 pub mod picture;
 pub mod posts;
 pub mod prompts;
+pub mod query;
 pub mod refusals;
 pub mod roll;
 pub mod runs;

@@ -1,4 +1,5 @@
 //! Text for people: columns, colour and times of a terminal. Nothing hostile passes through.
 
+pub mod blocks;
 pub mod columns;
 pub mod layout;

@@ -53,6 +53,13 @@ const TABS: [(PageTab, &str, &str); 10] = [
     (PageTab::Proof, "/proof", "Proof"),
 ];
 
+impl PageTab {
+    /// The page of that address.
+    pub(super) fn of(path: &str) -> PageTab {
+        TABS.iter().find(|(_, known, _)| *known == path).map_or(PageTab::Other, |(tab, ..)| *tab)
+    }
+}
+
 /// A link to a page.
 pub(super) struct TabLink {
     tab: PageTab,

@@ -14,7 +14,6 @@ mod changes;
 mod command_line;
 mod configs;
 mod confirming;
-mod costs;
 mod decisions;
 mod export;
 mod find;
@@ -29,6 +28,7 @@ mod map;
 mod orders;
 mod prompt;
 mod proof;
+mod questions;
 pub(super) mod read_only;
 mod record;
 mod refusal_page;
@@ -71,7 +71,7 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 
 /// The routes of all pages.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
-    Router::new()
+    questions::routes()
         .route("/assets/{name}", get(assets::serve))
         .route("/approvals", get(approvals::approvals))
         .route("/approvals/{id}", get(approvals::request).post(approvals::decide))
@@ -94,7 +94,6 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/diff/{id}/{other}", get(side_by_side::diff))
         .route("/decisions", get(decisions::decisions))
         .route("/refused", get(refusals::refused))
-        .route("/cost", get(costs::cost))
         .route("/find", get(find::find))
         .route("/config", get(configs::configs))
         .route("/config/{hash}", get(configs::config))

@@ -8,7 +8,6 @@ use axum::extract::Query;
 use super::refusals::ReadRefusal;
 use crate::http_state::ParsedQuery;
 use crate::request_refusals::unfit_address;
-use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_show::layout;
@@ -100,15 +99,6 @@ impl QueryFields {
             }
             word => Ok(word),
         }
-    }
-
-    /// A listener or a client.
-    pub(crate) fn party(&self, name: &str) -> Result<Option<String>, ReadRefusal> {
-        let read = |text: &str| {
-            let party = Name::parse(text).map_err(|_| wrong(format!("{name}: this is not a name")));
-            party.map(|party| party.to_string())
-        };
-        self.text(name).map(read).transpose()
     }
 
     /// A moment: `2h` ago, a day, or a time.

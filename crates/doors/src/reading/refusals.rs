@@ -37,9 +37,7 @@ impl ReadRefusal {
 
     /// The view shows threads of all clients and cannot be cut to those of one.
     pub(crate) fn needs_read(what: &str) -> ReadRefusal {
-        let words = format!("{what} for clients with the role `read`");
-        let refusal = Refusal::new(Code::IngressForbidden, words);
-        refusal.fixed_by("the token of a client with `roles: [read]`").into()
+        api_types::needs_read(what).into()
     }
 
     /// The refusal alone, for a page.

@@ -1,6 +1,5 @@
 //! Routes that search the whole log: messages by words and fields, and costs of a period.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -9,7 +8,6 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answers::{ReadValue, answer};
-use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
@@ -20,7 +18,6 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
-use systole_queries::costs::{self, CostFilter, CostGroup, CostRow};
 use systole_queries::narrate::as_json;
 use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
 
@@ -137,47 +134,16 @@ fn hit_json(hit: &SearchHit) -> Value {
     json!({"record": as_json(hit.placed.0, &hit.placed.1), "text": hit.text, "match": place})
 }
 
-/// The model requests of a period, by agent, model, client or day.
-pub(crate) async fn cost(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    let known = ["since", "until", "agent", "model", "client", "by"];
-    answer(&state, &client, query, &known, |moment, fields| {
-        let (filter, by) = cost_filter(moment, fields)?;
-        let rows = costs_of(moment, &filter, by)?;
-        Ok(ReadValue(costs::grouped_json(by, &rows)))
-    })
-    .await
-}
-
-/// The period and the groups of a question about costs.
-pub(crate) fn cost_filter(moment: &LogMoment, fields: &QueryFields) -> ReadResult<(CostFilter, CostGroup)> {
-    whole_log_only(moment, "costs over all threads are")?;
-    let (since, until) = fields.period(moment.now)?;
-    let by = fields.choice("by", &CostGroup::ALL.map(CostGroup::as_str))?;
-    let by = by.and_then(CostGroup::parse).unwrap_or(CostGroup::Agent);
-    let filter = CostFilter {
-        since,
-        until,
-        agent: fields.party("agent")?,
-        model: fields.text("model").map(str::to_owned),
-        client: fields.party("client")?,
-        end: moment.at,
-    };
-    Ok((filter, by))
-}
-
-/// The rows of a period.
-pub(crate) fn costs_of(
+/// Passes on the messages that fit, newest first, up to the position of the moment, until `take` has enough.
+pub(super) fn found_in(
     moment: &LogMoment,
-    filter: &CostFilter,
-    by: CostGroup,
-) -> ReadResult<BTreeMap<String, CostRow>> {
+    query: &LogQuery,
+    take: &mut dyn FnMut(SearchHit) -> bool,
+) -> ReadResult<()> {
+    let before = moment.at.map_or(Position(u64::MAX), |at| Position(at.0.saturating_add(1)));
     search_in(moment, |search| {
-        let rows = costs::grouped(search, &**moment.front.reader(), filter, by, &mut |_, _| ());
-        rows.map_err(search_fault)
+        let searched = search.newest_before(query, before, &mut |_, _| (), |hit| take(hit));
+        searched.map(drop).map_err(search_fault)
     })
 }
 
@@ -209,7 +175,7 @@ pub(crate) fn search_in<T>(
 /// The fix of a search file that cannot be kept.
 const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
 
-fn search_fault(fault: SearchFault) -> ReadFault {
+pub(super) fn search_fault(fault: SearchFault) -> ReadFault {
     match fault {
         SearchFault::Log(fault) => ReadFault::Log(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {

@@ -1,4 +1,4 @@
-//! Views of one thread: its state, its waits, its tree, its todo lists, prompts, costs and causes.
+//! Views of one thread: its state, its waits, its tree, its todo lists, prompts and causes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use systole_queries::runs::WorkflowRuns;
 use systole_queries::trail::{self, Trail};
 use systole_queries::whole::LogState;
 use systole_queries::why::{self, ThreadWaits};
-use systole_queries::{costs, todo, tree};
+use systole_queries::{todo, tree};
 
 /// Links of one trail at most.
 const LINKS: usize = 1_000;
@@ -142,20 +142,6 @@ pub(crate) async fn thread_prompt(
             return Err(ReadRefusal::missing(words, fix).into());
         };
         Ok(ReadValue(prompt_view::as_json(&id, &called, &links)))
-    })
-    .await
-}
-
-/// The model requests of a thread and everything below it.
-pub(crate) async fn thread_cost(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let id = thread_of(moment, &thread)?;
-        Ok(ReadValue(costs::as_json(Some(&id), &costs::read(&*moment.reader, &id)?)))
     })
     .await
 }

@@ -1,0 +1,123 @@
+//! The routes of the questions: each row of `systole_queries::query` says which it has. A path and a query come in; the
+//! answer for programs goes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::{MethodRouter, get};
+
+use super::answers::{ReadValue, answer, thread_of};
+use super::query::RawFields;
+use super::refusals::{ReadFault, ReadRefusal, ReadResult};
+use super::searching::{found_in, search_fault};
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::LogMoment;
+use crate::request_refusals::unfit_address;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogReader;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
+use systole_log::search::LogQuery;
+use systole_queries::query::{
+    ArgumentMistake, QUERIES, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow,
+};
+use systole_queries::search::SearchHit;
+
+/// The path and the service of every route of a question.
+pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
+    QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (route.path, service(row, route))))
+}
+
+fn service(row: &'static QueryRow, route: &'static QueryRoute) -> MethodRouter<Arc<HttpState>> {
+    let serve = move |State(state): State<Arc<HttpState>>,
+                      Extension(Caller(client)): Extension<Caller>,
+                      Path(parts): Path<BTreeMap<String, String>>,
+                      query: RawFields| { asked(row, route, state, client, parts, query) };
+    get(serve)
+}
+
+async fn asked(
+    row: &'static QueryRow,
+    route: &'static QueryRoute,
+    state: Arc<HttpState>,
+    client: systole_core::types::ids::Name,
+    parts: BTreeMap<String, String>,
+    query: RawFields,
+) -> Response {
+    answer(&state, &client, query, route.fields, move |moment, fields| {
+        let typed = |name: &str| parts.get(name).cloned().or_else(|| fields.text(name).map(str::to_owned));
+        ask(row, moment, &typed).map(|answer| ReadValue(answer.value))
+    })
+    .await
+}
+
+/// Asks a question at a moment.
+pub(crate) fn ask(
+    row: &QueryRow,
+    moment: &LogMoment,
+    typed: &dyn Fn(&str) -> Option<String>,
+) -> ReadResult<QueryAnswer> {
+    (row.ask)(moment, typed).map_err(|fault| match fault {
+        QueryFault::Log(fault) => ReadFault::Log(fault),
+        QueryFault::Search(fault) => search_fault(fault),
+        QueryFault::Mistake(mistake) => ReadFault::Refused(unfit(&mistake)),
+        QueryFault::Unfound(_) => ReadRefusal::unknown_thread().into(),
+        QueryFault::NeedsRead(what) => ReadRefusal::needs_read(what).into(),
+        QueryFault::Refused(refusal) => ReadRefusal::from(*refusal).into(),
+    })
+}
+
+/// The refusal of a wrong value.
+fn unfit(mistake: &ArgumentMistake) -> ReadRefusal {
+    let refusal = match mistake {
+        ArgumentMistake::Unfit { field, words, examples, .. } => {
+            // A time of day alone would be in the time zone of the organism.
+            let fits = examples.iter().filter(|example| !example.contains(':') || example.contains('-'));
+            let fits: Vec<String> = fits.map(|example| format!("{field}={example}")).collect();
+            let refusal = unfit_address(format!("{field}: {words}"));
+            match fits.split_last() {
+                Some((last, others)) => refusal.fixed_by(format!("{} or {last}", others.join(", "))),
+                None => refusal,
+            }
+        }
+        ArgumentMistake::NotAfter { field, other } => {
+            unfit_address(format!("{field}: it is not after {other}"))
+        }
+    };
+    ReadRefusal::unfit(refusal)
+}
+
+impl QueryMoment for LogMoment {
+    fn log(&self) -> &dyn LogReader {
+        &*self.reader
+    }
+
+    fn now(&self) -> Millis {
+        self.now
+    }
+
+    fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+
+    fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {
+        thread_of(self, typed).map_err(unanswered)
+    }
+
+    fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault> {
+        found_in(self, query, take).map_err(unanswered)
+    }
+}
+
+fn unanswered(fault: ReadFault) -> QueryFault {
+    match fault {
+        ReadFault::Log(fault) => QueryFault::Log(fault),
+        ReadFault::Refused(refusal) => {
+            let refusal: Refusal = refusal.into_refusal();
+            QueryFault::Refused(Box::new(refusal))
+        }
+    }
+}

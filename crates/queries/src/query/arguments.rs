@@ -1,0 +1,143 @@
+//! The fields of a question, declared once: their names, their readers, and what a face says about them.
+
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::time::Millis;
+use systole_show::layout;
+
+use super::{ArgumentMistake, QueryFault, QueryMoment};
+
+/// A field that may be typed.
+pub struct QueryField {
+    /// Its name: an option of the command, a field of a route, a field of a page.
+    pub name: &'static str,
+    /// What it does, on one line.
+    pub about: &'static str,
+    /// What its value is, in the help.
+    pub metavar: &'static str,
+    /// The words that it takes, if it takes only some. The first counts if none is typed.
+    pub choices: &'static [&'static str],
+    /// Whether it names what is asked about, in place of all other fields.
+    pub is_subject: bool,
+}
+
+/// The form of a field: its one reader.
+pub trait ArgumentForm {
+    /// What is read.
+    type Value;
+    /// What the value is, in the help.
+    const METAVAR: &'static str;
+    /// The words that it takes, if it takes only some.
+    const CHOICES: &'static [&'static str] = &[];
+    /// Whether it names what is asked about.
+    const IS_SUBJECT: bool = false;
+
+    /// Reads the value of a field.
+    fn read(field: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<Self::Value, QueryFault>;
+}
+
+/// The fields of a question, with their values.
+pub trait QueryArguments: Sized {
+    /// The fields, in order.
+    const FIELDS: &'static [QueryField];
+
+    /// Reads what was typed for each field.
+    fn read(typed: &dyn Fn(&str) -> Option<String>, moment: &dyn QueryMoment) -> Result<Self, QueryFault>;
+}
+
+/// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces.
+macro_rules! arguments {
+    ($(#[$doc:meta])* pub struct $name:ident { $($field:ident: $form:ty => $about:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $name {
+            $(#[doc = $about] pub $field: Option<<$form as $crate::query::ArgumentForm>::Value>,)*
+        }
+
+        impl $crate::query::QueryArguments for $name {
+            const FIELDS: &'static [$crate::query::QueryField] = &[
+                $($crate::query::QueryField {
+                    name: stringify!($field),
+                    about: $about,
+                    metavar: <$form as $crate::query::ArgumentForm>::METAVAR,
+                    choices: <$form as $crate::query::ArgumentForm>::CHOICES,
+                    is_subject: <$form as $crate::query::ArgumentForm>::IS_SUBJECT,
+                },)*
+            ];
+
+            fn read(
+                typed: &dyn Fn(&str) -> Option<String>,
+                moment: &dyn $crate::query::QueryMoment,
+            ) -> Result<$name, $crate::query::QueryFault> {
+                let read = $name {
+                    $($field: match typed(stringify!($field)) {
+                        Some(text) => {
+                            Some(<$form as $crate::query::ArgumentForm>::read(stringify!($field), &text, moment)?)
+                        }
+                        None => None,
+                    },)*
+                };
+                read.check()?;
+                Ok(read)
+            }
+        }
+    };
+}
+pub(crate) use arguments;
+
+/// A moment: a duration ago, a day, or a time.
+pub enum TimePoint {}
+
+/// Values of a moment. A time of day alone is for faces whose time zone is that of the reader.
+const TIMES: &[&str] = &["10m", "14:30", "2026-11-21", "2026-11-21T14:30:00Z"];
+
+impl ArgumentForm for TimePoint {
+    type Value = Millis;
+    const METAVAR: &'static str = "TIME";
+
+    fn read(field: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<Millis, QueryFault> {
+        layout::moment_of(typed, moment.now()).ok_or_else(|| {
+            let words = "this is not a time".to_owned();
+            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: TIMES }.into()
+        })
+    }
+}
+
+/// A listener or a client.
+pub enum PartyName {}
+
+impl ArgumentForm for PartyName {
+    type Value = String;
+    const METAVAR: &'static str = "NAME";
+
+    fn read(field: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<String, QueryFault> {
+        Name::parse(typed).map(|name| name.to_string()).map_err(|_| {
+            let words = "this is not a name".to_owned();
+            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &[] }.into()
+        })
+    }
+}
+
+/// Any text.
+pub enum FreeText {}
+
+impl ArgumentForm for FreeText {
+    type Value = String;
+    const METAVAR: &'static str = "TEXT";
+
+    fn read(_: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<String, QueryFault> {
+        Ok(typed.to_owned())
+    }
+}
+
+/// A thread, which is asked about in place of the whole log.
+pub enum ThreadName {}
+
+impl ArgumentForm for ThreadName {
+    type Value = ThreadId;
+    const METAVAR: &'static str = "THREAD";
+    const IS_SUBJECT: bool = true;
+
+    fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
+        moment.thread(typed)
+    }
+}

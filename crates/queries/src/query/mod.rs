@@ -1,0 +1,198 @@
+//! A question that a log answers, in all its faces: one declaration gives the command, the routes and the page.
+//!
+//! What a person or a program typed comes in with the moment that is read; a value for programs and blocks for people go
+//! out. A question has no clock, path or environment: all that it knows is in its arguments and its moment. To add one,
+//! write a file with a [`Query`], and name it in [`QUERIES`].
+
+mod arguments;
+mod fault;
+
+pub(crate) use arguments::arguments;
+pub use arguments::{ArgumentForm, FreeText, PartyName, QueryArguments, QueryField, ThreadName, TimePoint};
+pub use fault::{ArgumentMistake, QueryFault};
+
+use serde::Serialize;
+use serde_json::Value;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogReader;
+use systole_core::types::time::Millis;
+use systole_log::search::LogQuery;
+use systole_show::blocks::Block;
+
+use crate::costs::CostQuery;
+use crate::search::SearchHit;
+
+/// A question.
+pub trait Query {
+    /// The name of its command.
+    const NAME: &'static str;
+    /// What it shows, on one line.
+    const ABOUT: &'static str;
+    /// Command lines that it takes.
+    const EXAMPLES: &'static [&'static str];
+    /// Its routes.
+    const ROUTES: &'static [QueryRoute];
+    /// Its page.
+    const PAGE: QueryPage;
+    /// What may be typed.
+    type Arguments: QueryArguments;
+    /// What it answers.
+    type Answer: Serialize;
+
+    /// What of the log an answer needs.
+    fn scope(asked: &Self::Arguments) -> QueryScope;
+    /// Reads the answer.
+    fn read(moment: &dyn QueryMoment, asked: &Self::Arguments) -> Result<Self::Answer, QueryFault>;
+    /// The answer for people.
+    fn blocks(answer: &Self::Answer) -> Vec<Block>;
+}
+
+/// What of a log an answer needs.
+pub enum QueryScope {
+    /// The threads that the client may see.
+    Own,
+    /// All threads; with the subject of the sentence that refuses it, as "costs over all threads are".
+    WholeLog(&'static str),
+}
+
+/// A route of a question: its path, and the fields that it takes. A field in braces is a part of the path.
+pub struct QueryRoute {
+    /// The path, as `/v1/cost`.
+    pub path: &'static str,
+    /// The fields behind `?`.
+    pub fields: &'static [&'static str],
+}
+
+/// The page of a question. It takes the fields of the route of the same name.
+pub struct QueryPage {
+    /// Its path, as `/cost`.
+    pub path: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// What its form sets.
+    pub form: &'static str,
+    /// What the page says for an export without requests to models, if the answer is made of them.
+    pub without_requests: Option<&'static str>,
+}
+
+/// The moment that is read, as one of the faces gives it: the log cut to a client and a position.
+pub trait QueryMoment {
+    /// The log, cut to what the client may see, up to the position.
+    fn log(&self) -> &dyn LogReader;
+    /// The moment that counts as now.
+    fn now(&self) -> Millis;
+    /// Whether the client may see the threads of others.
+    fn sees_all(&self) -> bool;
+    /// The thread that was typed.
+    fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault>;
+    /// Passes on the messages that fit, newest first, until `take` has enough.
+    fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault>;
+}
+
+/// What a question answered.
+pub struct QueryAnswer {
+    /// The answer for programs.
+    pub value: Value,
+    /// The answer for people.
+    pub blocks: Vec<Block>,
+}
+
+/// A question without its types: what the faces are made of.
+pub struct QueryRow {
+    /// The name of its command.
+    pub name: &'static str,
+    /// What it shows, on one line.
+    pub about: &'static str,
+    /// Command lines that it takes.
+    pub examples: &'static [&'static str],
+    /// Its routes.
+    pub routes: &'static [QueryRoute],
+    /// Its page.
+    pub page: QueryPage,
+    /// What may be typed.
+    pub fields: &'static [QueryField],
+    /// Answers what was typed at a moment.
+    pub ask: fn(&dyn QueryMoment, &dyn Fn(&str) -> Option<String>) -> Result<QueryAnswer, QueryFault>,
+}
+
+const fn row<Q: Query>() -> QueryRow {
+    QueryRow {
+        name: Q::NAME,
+        about: Q::ABOUT,
+        examples: Q::EXAMPLES,
+        routes: Q::ROUTES,
+        page: Q::PAGE,
+        fields: Q::Arguments::FIELDS,
+        ask: answer::<Q>,
+    }
+}
+
+/// Every question.
+pub static QUERIES: [QueryRow; 1] = [row::<CostQuery>()];
+
+fn answer<Q: Query>(
+    moment: &dyn QueryMoment,
+    typed: &dyn Fn(&str) -> Option<String>,
+) -> Result<QueryAnswer, QueryFault> {
+    let asked = Q::Arguments::read(typed, moment)?;
+    if let QueryScope::WholeLog(what) = Q::scope(&asked)
+        && !moment.sees_all()
+    {
+        return Err(QueryFault::NeedsRead(what));
+    }
+    let answer = Q::read(moment, &asked)?;
+    #[expect(clippy::expect_used, reason = "an answer is made of texts, numbers, lists and maps of texts")]
+    let value = serde_json::to_value(&answer).expect("JSON has all parts of an answer");
+    Ok(QueryAnswer { value, blocks: Q::blocks(&answer) })
+}
+
+impl QueryRow {
+    /// The question of that name.
+    pub fn of(name: &str) -> Option<&'static QueryRow> {
+        QUERIES.iter().find(|row| row.name == name)
+    }
+
+    /// The field that names what is asked about, in place of all other fields.
+    pub fn subject(&self) -> Option<&'static QueryField> {
+        self.fields.iter().find(|field| field.is_subject)
+    }
+
+    /// A field by its name.
+    pub fn field(&self, name: &str) -> Option<&'static QueryField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields of its page, in the order of the question.
+    pub fn page_fields(&self) -> impl Iterator<Item = &'static QueryField> {
+        self.fields.iter().filter(|field| !field.is_subject)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_route_is_one_of_its_question() {
+        for row in &QUERIES {
+            for route in row.routes {
+                let in_path = route.path.split(['{', '}']).skip(1).step_by(2);
+                for name in route.fields.iter().copied().chain(in_path) {
+                    let place = format!("{} of `{}` in ROUTES of its Query", route.path, row.name);
+                    assert!(row.field(name).is_some(), "{place}: add `{name}` to its arguments");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_questions_share_a_name_or_a_path() {
+        let names = QUERIES.iter().map(|row| row.name);
+        let paths =
+            QUERIES.iter().flat_map(|row| row.routes.iter().map(|route| route.path).chain([row.page.path]));
+        let mut all: Vec<&str> = names.chain(paths).collect();
+        all.sort_unstable();
+        let taken: Vec<&&str> = all.windows(2).filter(|two| two[0] == two[1]).map(|two| &two[0]).collect();
+        assert!(taken.is_empty(), "give one of the questions another name or path: {taken:?}");
+    }
+}
