@@ -110,7 +110,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name; left out with `code`, `workspace` and `mcp`, which have their own").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
-    key("listeners.NAME.turns", "1, or 4 with `workspace`", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(KeyForm::Count(1, limits::TURNS)),
+    key("listeners.NAME.turns", "1, 4 with `workspace`, or 10 with `mcp`", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(KeyForm::Count(1, limits::TURNS)),
     key(
         "listeners.NAME.share",
         "50%",
@@ -141,13 +141,13 @@ pub const KEYS: &[ConfigKey] = &[
     key("listeners.NAME.sandbox.memory", "4GiB", "most memory that it and all that it starts hold together, 16MiB to 1024GiB; if they hold more, all are ended").of(KeyForm::Size(MeasureBounds { least: ("16MiB", 16 << 20), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.sandbox.output", "1GiB", "size of the largest file that it may write, 1KiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.timeout", "30s, 60s with `mcp`, or 10m with `workspace`", "the hard end of an attempt, 1ms to 1d; a command of a workspace has nine tenths of it").of(ATTEMPT),
-    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
+    key("listeners.NAME.idle", "none, or 30s over NATS", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
     key("listeners.NAME.in_flight", "1, or 16 with `mcp`, `code` and `workspace`", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated").of(MAP),
     key(
         "listeners.NAME.retry.attempts",
         "3",
-        "attempts at one turn, the first included, 1 to 100; attempts that die with the organism count separately, and only if their number was on record: at most five of them, or `attempts` if that is more",
+        "attempts at one turn, the first included, 1 to 100; attempts that die with the organism count separately, and only if their number was on record: the fifth of them is the last, or a later one if `attempts` is more",
     ).of(KeyForm::Count(1, 100)),
     key(
         "listeners.NAME.retry.backoff",
@@ -281,7 +281,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.peers", "[]", "listeners and agents it may address").of(SET),
     key("agents.NAME.share", "50%", "largest share of the remaining message budget that a child thread that begins with it may use, 1% to 100%").of(KeyForm::Pattern("^[0-9]+%$")),
     key("agents.NAME.timeout", "10m", "the hard end of an attempt, 1ms to 1d").of(ATTEMPT),
-    key("agents.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
+    key("agents.NAME.idle", "none, or 30s over NATS", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
     key("agents.NAME.in_flight", "16", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
     key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(KeyForm::Count(1, 100)),

@@ -77,7 +77,8 @@ async fn down(book: &mut ExampleBook) {
     std::fs::write(&path, text + NO_WAIT).unwrap();
     let house = PlanHouse::in_folder(folder).await;
     house.ask("down", "gone", "x").await;
-    book.take(&house.records(), Code::ListenerDown, "a listener whose program is not there");
+    let done = "a listener whose program is not there, with `limits: {outage: 0s}`";
+    book.take(&house.records(), Code::ListenerDown, done);
     house.close().await;
 }
 
@@ -106,6 +107,7 @@ async fn unavailable(book: &mut ExampleBook) {
     std::fs::write(&path, text).unwrap();
     let house = PlanHouse::in_folder(folder).await;
     house.outcomes(&[receipt]).await;
-    book.take(&house.records(), Code::Unavailable, "a listener is taken out of the file while it is called");
+    let done = "a called listener is taken out of the file, with `limits: {outage: 0s}`";
+    book.take(&house.records(), Code::Unavailable, done);
     house.close().await;
 }

@@ -103,7 +103,7 @@ codes! {
     ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed"
         try "an answer in every reply that owes one, or a `<failure>`";
     ListenerDown "listener.down" false "the listener's program does not stay up"
-        try "run its program by hand, as the file has it; then start the organism again";
+        try "run its program by hand, as the file has it; it is started again within 30 s";
     ListenerThrottled "listener.throttled" false "so many messages of this listener are refused that some are only counted"
         try "the program's output: it repeats the same mistake";
     UnknownOutcome "model.unknown-outcome" false "a model call was begun, and its result is unknown; it may have been paid"
