@@ -1,4 +1,4 @@
-//! Systole: the core of an organism of agents.
+//! Systole: an organism of agents.
 //!
 //! One pump moves schema-checked XML payloads between listeners. Data flows in one direction, and each value is
 //! proof that the previous step was done:
@@ -9,6 +9,6 @@
 //!    └────────────────────────── a reply is Raw again: nothing skips the door ────────────────┘
 //! ```
 //!
-//! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
+//! This crate has the commands. `docs/ARCHITECTURE.md` says what each crate below it does, and what it must not do.
 
 pub mod cli;

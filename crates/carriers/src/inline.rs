@@ -37,7 +37,7 @@ pub type ReplyFuture = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use systole::edges::delivery::{InlineListener, ReplyFuture};
+/// use systole_carriers::{InlineListener, ReplyFuture};
 /// use systole_kit::{envelope::Delivered, line::Line, reply::{Item, ReplyContent}};
 ///
 /// /// Says what it is told.

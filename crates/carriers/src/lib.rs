@@ -1,6 +1,6 @@
 //! Carriers: they bring deliveries to listeners, and bring back what listeners say.
 //!
-//! This module never judges a document, never decides whether a delivery is tried again, and never
+//! This crate never judges a document, never decides whether a delivery is tried again, and never
 //! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `CarrierReport`, once for every
 //! delivery, into one bounded queue. While the queue is full, nothing is read from any listener.
 

@@ -1,7 +1,7 @@
 //! organism.yaml: from the file's text to a checked `Composition`, or to all mistakes at once.
 //!
 //! `load` reads a file and the schemas it names. `read_source` reads the same composition back from the
-//! self-contained text that is stored with a log. Both run the same checks. This module starts nothing, searches
+//! self-contained text that is stored with a log. Both run the same checks. This crate starts nothing, searches
 //! for no programs and reads no environment: whether a program can run shows when it is started.
 
 mod agent_configs;

@@ -378,7 +378,7 @@ impl OrganismStatus {
     }
 }
 
-/// The requests that wait for a person, each as `audit` writes it.
+/// The requests that wait for a person, each as `systole_queries` writes it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct ListedApprovals {
     /// The requests.

@@ -18,7 +18,7 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 /// Records per read.
 const PAGE: usize = 512;
 
-/// What is known of prompts outside of this room.
+/// What is known of prompts outside of this crate.
 #[derive(Clone, Copy)]
 pub struct PromptReading {
     /// The agents of a stored configuration, which store each prompt; `None` if it cannot be read. Other listeners may

@@ -1,6 +1,6 @@
 //! Validity: libxml2 behind a door.
 //!
-//! Only this module knows libxml2. It compiles checked schemas once and says whether gated payload
+//! Only this crate knows libxml2. It compiles checked schemas once and says whether gated payload
 //! bytes are valid. It never words a refusal for an agent (the kit's model does) and never touches a
 //! file or the network.
 

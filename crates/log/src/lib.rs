@@ -1,5 +1,5 @@
 //! The log: where records become durable. The logs in memory, in a SQLite file and in NATS keep the
-//! contract of `words::ports`. The thread that owns the chosen log is in `writer`.
+//! contract of `systole_core::types::ports`. The thread that owns the chosen log is in `writer`.
 //!
 //! Batches come in and positions go out. Nothing here knows what a record means, and nothing here
 //! forgets an error of the operating system: what is not certainly stored is never called committed.

@@ -1,6 +1,6 @@
 //! Checks each thread's chain by itself, once a log is known to be damaged.
 //!
-//! `edges::log::sqlite::verify_all` reports whether a log is intact and where it breaks first. This
+//! `systole_log::sqlite::verify_all` reports whether a log is intact and where it breaks first. This
 //! module reports how far the damage goes, so that a person can see what is still trustworthy. It
 //! changes nothing, and needs a reader without verification: a verifying reader ends at the first
 //! damaged page.

@@ -1,6 +1,6 @@
 //! The reading side: shows the content of a log, whether or not an organism runs on it.
 //!
-//! Records and folds come in; trees, reasons and lines for people go out. This module never writes a
+//! Records and folds come in; trees, reasons and lines for people go out. This crate never writes a
 //! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It keeps no
 //! second truth: open work comes from the pump's own fold, finished work from the records.
 

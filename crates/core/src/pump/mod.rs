@@ -1,5 +1,6 @@
 //! Owns the order of events. `decide` says what follows from an event, and `apply` folds what was
-//! recorded; both depend on nothing but the state and their arguments. The loop that drives them is in the root crate, in `runtime::pump_loop`.
+//! recorded; both depend on nothing but the state and their arguments. The loop that drives them is
+//! `systole_organism::pump_loop`.
 
 mod approving;
 mod asking;

@@ -1,4 +1,4 @@
-//! The data types: names, records, refusals, the composition, and the ports that edges implement.
+//! The data types: names, records, refusals, the composition, and the ports that crates above the core implement.
 //!
 //! Pure data. This module reads no clock, draws no id and does no I/O. It may import the kit and
 //! no other module.

@@ -1,5 +1,5 @@
-//! The ports: the traits through which the pump uses the outside, implemented by edges. They say what is needed, not
-//! how it is done. Everything else here is pure data.
+//! The ports: the traits through which the pump uses the outside. Crates above the core implement them. They say what
+//! is needed, not how it is done. Everything else here is pure data.
 
 use std::borrow::Cow;
 use std::sync::Arc;

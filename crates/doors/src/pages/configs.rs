@@ -1,6 +1,7 @@
 //! The configurations of the log, and one of them with its files and what changed in it.
 //!
-//! Starts of `audit::starts` come in; pages go out. Only configurations that the organism was started with are shown.
+//! Starts of `systole_queries::starts` come in; pages go out. Only configurations that the organism was started with
+//! are shown.
 
 use askama::Template;
 use axum::response::Response;

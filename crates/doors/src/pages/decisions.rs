@@ -1,6 +1,6 @@
 //! What persons decided in a period: who, when, about which payload, with which outcome, and what ran after it.
 //!
-//! A period comes in; a part of the rows of `audit::decisions` goes out, with the address of the next part.
+//! A period comes in; a part of the rows of `systole_queries::decisions` goes out, with the address of the next part.
 
 use askama::Template;
 use axum::response::Response;

@@ -1,6 +1,6 @@
 //! The prompt of an agent's model call, part by part, with what is new since the call before.
 //!
-//! A thread and a record's number come in; the parts of `runtime::prompt_view` go out.
+//! A thread and a record's number come in; the parts of `systole_organism::prompt_view` go out.
 
 use askama::Template;
 use axum::response::Response;

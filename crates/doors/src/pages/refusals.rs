@@ -1,7 +1,7 @@
 //! What was refused: how often each model is right at the first try, refusals by code and sender, and the newest ones.
 //!
-//! A period comes in; tables of `audit::refusals` go out. Only a window of the newest records is read, and the page
-//! says so.
+//! A period comes in; tables of `systole_queries::refusals` go out. Only a window of the newest records is read,
+//! and the page says so.
 
 use askama::Template;
 use axum::response::Response;

@@ -1,6 +1,6 @@
 //! Two threads side by side, with the first difference in the middle.
 //!
-//! Two threads come in; rows of `audit::side_by_side` go out.
+//! Two threads come in; rows of `systole_queries::side_by_side` go out.
 
 use askama::Template;
 use axum::http::{StatusCode, header};

@@ -1,6 +1,6 @@
 //! Where the time of a thread went: a lane for each listener, as a picture and as numbers, with the path that decided.
 //!
-//! A thread comes in; lanes of `audit::lanes` go out.
+//! A thread comes in; lanes of `systole_queries::lanes` go out.
 
 use askama::Template;
 use axum::response::Response;

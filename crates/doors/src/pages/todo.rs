@@ -1,6 +1,6 @@
 //! The todo lists of a thread, now or as they were after a record.
 //!
-//! A thread comes in; the lists of `audit::todo` go out.
+//! A thread comes in; the lists of `systole_queries::todo` go out.
 
 use askama::Template;
 use axum::response::Response;

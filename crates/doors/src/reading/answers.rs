@@ -30,7 +30,7 @@ impl IntoResponse for StoredBytes {
     }
 }
 
-/// A value of `audit`, as the commands print it.
+/// A value of `systole_queries`, as the commands print it.
 pub(crate) struct ReadValue(pub(crate) Value);
 
 impl IntoResponse for ReadValue {

@@ -1,7 +1,7 @@
 //! The reading routes: threads, records, waits, costs and configurations as JSON, as the commands print them.
 //!
-//! A path and a query come in; what a view of `audit` found, or a refusal, goes out. Every route takes `at`, sees only
-//! what its client may see, and decides nothing.
+//! A path and a query come in; what a function of `systole_queries` found, or a refusal, goes out. Every route takes
+//! `at`, sees only what its client may see, and decides nothing.
 
 mod answers;
 mod listing;

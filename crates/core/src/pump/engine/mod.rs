@@ -1,6 +1,6 @@
 //! The engine: the state, the queue and the batch that is being filled, with the ports around them. Each input is
 //! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
-//! engine does no I/O and never blocks; the loop in `runtime::pump_loop` feeds it.
+//! engine does no I/O and never blocks; the loop in `systole_organism::pump_loop` feeds it.
 
 mod adopting;
 mod commit;
