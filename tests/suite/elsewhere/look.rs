@@ -34,6 +34,9 @@ fn looks(stage: &FarStage) -> Vec<String> {
         format!("todo {asked}@4"),
         format!("cost {asked}"),
         "cost --since 2020-01-01 --agent helper".to_owned(),
+        "cost --by model".to_owned(),
+        "cost --by client --client bob --until 2100-01-01".to_owned(),
+        format!("cost --by day --at {before}", before = at / 2),
         "find hello".to_owned(),
         "find hello of --limit 1".to_owned(),
         "find --kind approval".to_owned(),
@@ -74,12 +77,68 @@ fn h11_each_look_from_elsewhere_is_the_same() {
         ("trail @last@99", 2),
         ("find", 2),
         ("cost --since never", 2),
+        ("cost --since 1h --until 2h", 2),
+        ("cost --agent two,words", 2),
+        ("cost --by week", 2),
         ("context @last", 2),
         ("blob 12", 2),
     ] {
         assert_eq!(same(&stage, command).code, Some(exit), "{command}");
     }
     assert_eq!(stage.stage.last(), last, "looking records nothing");
+    stage.stage.organism.interrupt();
+}
+
+/// Every question with fields, as the fields of an address.
+const ASKED: [&str; 7] = [
+    "by=agent",
+    "by=model",
+    "by=client",
+    "by=day&since=2020-01-01",
+    "agent=helper&until=2100-01-01",
+    "client=bob&by=model",
+    "model=none",
+];
+
+/// The words of the command that asks what an address asks.
+fn words(fields: &str) -> Vec<String> {
+    let options = fields.split('&').filter_map(|field| field.split_once('='));
+    let options = options.flat_map(|(name, value)| [format!("--{name}"), value.to_owned()]);
+    ["cost".to_owned(), "--json".to_owned()].into_iter().chain(options).collect()
+}
+
+#[test]
+fn h11_a_question_has_one_answer_on_every_face() {
+    let stage = FarStage::start();
+    let (at, mut rows) = (stage.stage.last(), 0);
+    for fields in ASKED {
+        let words = words(fields);
+        let near = |moment: &[&str]| {
+            let words: Vec<&str> = words.iter().map(String::as_str).chain(moment.iter().copied()).collect();
+            let (near, far) = (stage.near(&words), stage.far(BOB, &words));
+            assert_eq!((near.code, &near.stdout), (far.code, &far.stdout), "{words:?}");
+            near.json_lines().remove(0)
+        };
+        let asks = |path: String| stage.stage.asks(BOB, "GET", &path, &[], "").json;
+        let now = near(&[]);
+        assert_eq!(asks(format!("/v1/cost?{fields}")), now, "{fields}");
+        assert_eq!(asks(format!("/cost?{fields}")), now, "{fields}");
+        rows += now["rows"].as_array().unwrap().len();
+        let position = (at / 2).to_string();
+        let then = near(&["--at", &position]);
+        assert_eq!(asks(format!("/v1/cost?{fields}&at={position}")), then, "{fields}");
+        assert_eq!(asks(format!("/cost?{fields}&at={position}")), then, "{fields}");
+    }
+    assert!(rows >= ASKED.len() - 1, "{rows} rows are shown");
+    // All threads are for the role that reads, in the same words.
+    let refused = stage.far(ALICE, &["cost", "--by", "agent"]);
+    let said = failed(&refused);
+    assert_eq!(said.0, Some(4), "{refused:?}");
+    for path in ["/v1/cost", "/cost"] {
+        let message = stage.stage.asks(ALICE, "GET", path, &[], "").json["message"].clone();
+        let one_line = said.1.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains(message.as_str().unwrap()), "{path}: {message} {refused:?}");
+    }
     stage.stage.organism.interrupt();
 }
 
