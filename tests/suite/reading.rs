@@ -95,7 +95,14 @@ impl ReadStage {
         run_file(self.path()).token.secret().to_owned()
     }
 
-    fn asks(&self, token: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn asks(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let bearer = format!("Bearer {token}");
         let all = [&[("Authorization", bearer.as_str())][..], headers].concat();
         ask_as(&run_file(self.path()), method, path, &all, body)
