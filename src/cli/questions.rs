@@ -19,7 +19,9 @@ use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
 use systole_queries::finding;
-use systole_queries::query::{ArgumentMistake, QUERIES, QueryFault, QueryField, QueryMoment, QueryRow};
+use systole_queries::query::{
+    ArgumentMistake, QUERIES, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
+};
 use systole_queries::search::SearchHit;
 use systole_show::blocks::Block;
 
@@ -48,10 +50,9 @@ fn argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
 /// The command of a question.
 fn command_of(row: &'static QueryRow) -> Command {
     let examples = row.examples.iter().map(|example| format!("\n  {example}"));
-    let command = Command::new(row.name)
-        .about(row.about)
-        .after_help(format!("Examples:{}", examples.collect::<String>()));
-    let command = PastPosition::augment_args(Place::augment_args(command));
+    // The shared options would put their own words in place of the question's, so it says its own afterwards.
+    let command = PastPosition::augment_args(Place::augment_args(Command::new(row.name)));
+    let command = command.about(row.about).after_help(format!("Examples:{}", examples.collect::<String>()));
     row.fields.iter().fold(command, |command, field| command.arg(argument(field, row.subject())))
 }
 
@@ -167,8 +168,8 @@ fn mistaken(screen: Screen, mistake: &ArgumentMistake) -> CommandExit {
         ArgumentMistake::Unfit { field, value, words, examples } => {
             let exit = screen.fail(CommandExit::Usage, format!("--{field} `{value}`: {words}"));
             let fits: Vec<String> = examples.iter().map(|example| format!("--{field} {example}")).collect();
-            if let Some((last, others)) = fits.split_last() {
-                screen.say(format!("  try: {} or {last}", others.join(", ")));
+            if let Some(fits) = join_choices(&fits) {
+                screen.say(format!("  try: {fits}"));
             }
             exit
         }

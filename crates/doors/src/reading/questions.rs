@@ -22,7 +22,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::query::{
-    ArgumentMistake, QUERIES, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow,
+    ArgumentMistake, QUERIES, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::search::SearchHit;
 
@@ -78,8 +78,8 @@ fn unfit(mistake: &ArgumentMistake) -> ReadRefusal {
             let fits = examples.iter().filter(|example| !example.contains(':') || example.contains('-'));
             let fits: Vec<String> = fits.map(|example| format!("{field}={example}")).collect();
             let refusal = unfit_address(format!("{field}: {words}"));
-            match fits.split_last() {
-                Some((last, others)) => refusal.fixed_by(format!("{} or {last}", others.join(", "))),
+            match join_choices(&fits) {
+                Some(fits) => refusal.fixed_by(fits),
                 None => refusal,
             }
         }

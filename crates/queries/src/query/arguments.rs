@@ -112,7 +112,8 @@ impl ArgumentForm for PartyName {
     fn read(field: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<String, QueryFault> {
         Name::parse(typed).map(|name| name.to_string()).map_err(|_| {
             let words = "this is not a name".to_owned();
-            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &[] }.into()
+            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &["coordinator"] }
+                .into()
         })
     }
 }

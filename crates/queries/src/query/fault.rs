@@ -59,6 +59,15 @@ impl From<ArgumentMistake> for QueryFault {
     }
 }
 
+/// Values that fit, as a sentence.
+pub fn join_choices(fits: &[String]) -> Option<String> {
+    match fits {
+        [] => None,
+        [one] => Some(one.clone()),
+        [others @ .., last] => Some(format!("{} or {last}", others.join(", "))),
+    }
+}
+
 impl ArgumentMistake {
     /// The value is none of the words that the field takes.
     pub fn not_one_of(field: &'static str, value: &str, words: &'static [&'static str]) -> ArgumentMistake {

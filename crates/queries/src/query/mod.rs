@@ -9,7 +9,7 @@ mod fault;
 
 pub(crate) use arguments::arguments;
 pub use arguments::{ArgumentForm, FreeText, PartyName, QueryArguments, QueryField, ThreadName, TimePoint};
-pub use fault::{ArgumentMistake, QueryFault};
+pub use fault::{ArgumentMistake, QueryFault, join_choices};
 
 use serde::Serialize;
 use serde_json::Value;
