@@ -16,7 +16,7 @@ use super::screen::Screen;
 use super::unfound::not_found;
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
-use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
+use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader, Position};
 use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
@@ -216,14 +216,8 @@ impl Erase {
         random.copy_from_slice(id);
         salted.copy_from_slice(salt);
         let sys = ThreadId::sys();
-        let mut end: Option<Record> = None;
-        loop {
-            let seq = end.as_ref().map_or(0, |record| record.header.seq);
-            match reader.of_thread(&sys, seq + 1, 512)?.pop() {
-                Some((_, last)) => end = Some(last),
-                None => break,
-            }
-        }
+        let log: &dyn LogReader = reader;
+        let end = log.records_of(&sys, 1).last().transpose()?.map(|(_, last)| last);
         let now = WallClock.now();
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();

@@ -27,8 +27,6 @@ use systole_queries::log_reads::PastLog;
 use systole_queries::narrate::{as_json, narrate};
 use systole_show::layout::heading;
 
-/// Records per read.
-const PAGE: usize = 512;
 /// Records shown of a whole log if no start is given.
 const NEWEST: u64 = 100;
 /// Threads whose last head is remembered while records are shown; any other head is looked up.
@@ -325,14 +323,10 @@ impl<W: Write> Printing<'_, W> {
     /// Prints the existing records; with `interrupt`, also new ones until the signal.
     fn run(&mut self, mut interrupt: Option<Interrupt>) -> Result<(), Over> {
         loop {
-            loop {
-                match self.page(PAGE) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    // The stream says when it is back, or that it does not come back.
-                    Err(Over::Log(LogFault::Elsewhere { code: None, .. })) if interrupt.is_some() => break,
-                    Err(over) => return Err(over),
-                }
+            match self.print() {
+                // The stream says when it is back, or that it does not come back.
+                Err(Over::Log(LogFault::Elsewhere { code: None, .. })) if interrupt.is_some() => {}
+                printed => printed?,
             }
             self.out.flush()?;
             let Some(interrupt) = interrupt.as_mut().filter(|_| !self.ended) else { return Ok(()) };
@@ -344,24 +338,21 @@ impl<W: Write> Printing<'_, W> {
         }
     }
 
-    /// Prints the next records, at most that many, and returns whether there may be more.
-    fn page(&mut self, most: usize) -> Result<bool, Over> {
-        let read = match &self.thread {
-            Some(thread) => self.reader.of_thread(thread, self.next, most),
-            None => self.reader.after(Position(self.next - 1), most),
+    /// Prints the next records. Those before a damaged one are shown.
+    fn print(&mut self) -> Result<(), Over> {
+        let (reader, thread) = (self.reader.clone(), self.thread.clone());
+        let records = match &thread {
+            Some(thread) => reader.records_of(thread, self.next),
+            None => reader.records_after(Position(self.next - 1)),
         };
-        let page = match read {
-            // Some record of the page cannot be read at all: those before it are shown one by one.
-            Err(LogFault::Damaged { .. }) if most > 1 => return self.page(1),
-            read => read?,
-        };
-        for (position, record) in &page {
-            self.check(*position, record)?;
+        for placed in records {
+            let (position, record) = placed?;
+            self.check(position, &record)?;
             self.next = 1 + if self.thread.is_some() { record.header.seq } else { position.0 };
             self.ended |= self.thread.is_some() && record.header.kind == RecordKind::Terminal;
-            self.one(*position, record)?;
+            self.one(position, &record)?;
         }
-        Ok(page.len() == most)
+        Ok(())
     }
 
     fn one(&mut self, position: Position, record: &Record) -> io::Result<()> {

@@ -18,8 +18,9 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::trusted::policy;
 use super::{here, hindered};
+use systole_core::types::ports::{LogReader, Position};
 use systole_export::verdict::{GatheredLog, ProvedEntry};
-use systole_log::{notes, paging, sqlite};
+use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
 use systole_organism::proving::notes_of;
 
@@ -145,15 +146,15 @@ fn walked(
     let broken = |fault: systole_proof::tree::TreeFault| screen.fail(CommandExit::Log, fault);
     let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
     let mut builder = ProofBuilder::inclusion(position - 1, size).map_err(broken)?;
-    let (mut at, mut entry) = (0, None);
-    paging::each_after(&reader, 0, size, |record| {
-        at += 1;
+    let mut entry = None;
+    let log: &dyn LogReader = &reader;
+    for (at, placed) in (1..).zip(log.records_after(Position(0)).up_to(Position(size))) {
+        let (_, record) = placed.map_err(|fault| here::log_fault(screen, &fault))?;
         builder.push(record.leaf.0);
         if at == position {
-            entry = Some(ProvedEntry::of(record));
+            entry = Some(ProvedEntry::of(&record));
         }
-    })
-    .map_err(|fault| here::log_fault(screen, &fault))?;
+    }
     let hashes = builder.finish().map_err(broken)?;
     let gone = || screen.fail(CommandExit::Log, format!("record #{position} is gone"));
     Ok((entry.ok_or_else(gone)?, hashes))

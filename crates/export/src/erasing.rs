@@ -24,9 +24,6 @@ use systole_queries::glance::attribute;
 pub use need::ThreadNeed;
 pub use spelling::{SHORTEST, SHORTEST_TEXT};
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// What of a log can be erased at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ErasureScope {
@@ -119,15 +116,10 @@ pub fn plan(
     if reason.is_some_and(|reason| planning.texts.are_in(reason)) {
         return Err(ErasureRefused::Reason);
     }
-    let mut at = Position(0);
-    loop {
-        let page = reader.after(at, PAGE)?;
-        let Some((last, _)) = page.last() else { break };
-        at = *last;
-        let end = planning.last;
-        for (position, record) in page.iter().filter(|(position, _)| *position <= end) {
-            planning.another(reader, *position, record)?;
-        }
+    let log: &dyn LogReader = reader;
+    for placed in log.records_after(Position(0)).up_to(planning.last) {
+        let (position, record) = placed?;
+        planning.another(reader, position, &record)?;
     }
     planning.documents(reader)?;
     planning.documents_of_bodies(reader)?;
@@ -289,25 +281,21 @@ impl Planning {
 
     /// The documents of bodies that go. If a record that stays names such a document, the hash is known anyway, and a
     /// verifier would miss the document: so it is named as erased. Otherwise the hash goes too.
-    fn documents_of_bodies(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
+    fn documents_of_bodies(&mut self, reader: &dyn LogReader) -> Result<(), LogFault> {
         let bodies = self.bodies.union(&self.large_bodies);
         let digits: BTreeMap<Digest, String> = bodies.map(|hash| (*hash, hash.to_string())).collect();
         let (mut shared, mut named) = (BTreeSet::new(), BTreeSet::new());
-        let mut at = Position(0);
-        while !digits.is_empty() {
-            let page = reader.after(at, PAGE)?;
-            let Some((last, _)) = page.last() else { break };
-            at = *last;
-            for (position, record) in page.iter().filter(|(position, _)| *position <= self.last) {
-                let left = self.plan.erasure.records.get(position).unwrap_or(record);
-                if is_document(left) {
-                    shared.insert(Digest::of(&left.body));
-                }
-                let text = String::from_utf8_lossy(&left.body);
-                named.extend(
-                    digits.iter().filter(|(_, digits)| text.contains(*digits)).map(|(hash, _)| *hash),
-                );
+        if digits.is_empty() {
+            return Ok(());
+        }
+        for placed in reader.records_after(Position(0)).up_to(self.last) {
+            let (position, record) = placed?;
+            let left = self.plan.erasure.records.get(&position).unwrap_or(&record);
+            if is_document(left) {
+                shared.insert(Digest::of(&left.body));
             }
+            let text = String::from_utf8_lossy(&left.body);
+            named.extend(digits.iter().filter(|(_, digits)| text.contains(*digits)).map(|(hash, _)| *hash));
         }
         // The document that is the body of another record stays.
         for hash in digits.into_keys().filter(|hash| !shared.contains(hash)) {

@@ -15,9 +15,6 @@ use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// What is known of prompts outside of this crate.
 #[derive(Clone, Copy)]
 pub struct PromptReading {
@@ -183,15 +180,11 @@ impl<'a> LossCheck<'a> {
         last: Position,
     ) -> Result<LossCheck<'a>, LogFault> {
         let mut check = LossCheck::new(reader, reading);
-        let mut from = 1;
-        loop {
-            let page = reader.of_thread(&ThreadId::sys(), from, PAGE)?;
-            let Some((_, end)) = page.last() else { return Ok(check) };
-            from = end.header.seq + 1;
-            for (position, record) in page.iter().filter(|(position, _)| *position <= last) {
-                check.erasures.take(*position, record);
-            }
+        for placed in reader.records_of(&ThreadId::sys(), 1).up_to(last) {
+            let (position, record) = placed?;
+            check.erasures.take(position, &record);
         }
+        Ok(check)
     }
 
     /// Takes the next record of a whole log.

@@ -14,9 +14,6 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_log::sqlite::SqliteReader;
 use systole_queries::glance::attribute;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// What was checked, and the mismatches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KinshipReport {
@@ -35,16 +32,12 @@ pub fn look(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipRepo
     let mut looking = Looking { looked: KinshipReport::default(), families: HashMap::new() };
     let mut loss = LossCheck::new(reader, reading);
     let mut spawns = HashMap::new();
-    let mut at = Position(0);
-    loop {
-        let page = reader.after(at, PAGE)?;
-        let Some((last, _)) = page.last() else { break };
-        at = *last;
-        for (position, record) in &page {
-            looking.child(&mut spawns, *position, record);
-            looking.parent(&mut spawns, *position, record);
-            loss.next(*position, record)?;
-        }
+    let log: &dyn LogReader = reader;
+    for placed in log.records_after(Position(0)) {
+        let (position, record) = placed?;
+        looking.child(&mut spawns, position, &record);
+        looking.parent(&mut spawns, position, &record);
+        loss.next(position, &record)?;
     }
     let Looking { mut looked, families } = looking;
     let childless =

@@ -38,9 +38,6 @@ use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
-/// Records per read.
-const PAGE: usize = 64;
-
 /// Why an export was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportFault {
@@ -155,19 +152,9 @@ impl ExportScope {
         mut take: impl FnMut(Position, &Record) -> Result<(), ExportFault>,
     ) -> Result<(), ExportFault> {
         for thread in &self.threads {
-            let mut next = 1;
-            'thread: loop {
-                let page = reader.of_thread(thread, next, PAGE)?;
-                for (position, record) in &page {
-                    if *position > self.last {
-                        break 'thread;
-                    }
-                    take(*position, record)?;
-                    next = record.header.seq + 1;
-                }
-                if page.len() < PAGE {
-                    break;
-                }
+            for placed in reader.records_of(thread, 1).up_to(self.last) {
+                let (position, record) = placed?;
+                take(position, &record)?;
             }
         }
         Ok(())

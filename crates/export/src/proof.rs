@@ -7,9 +7,6 @@ use systole_proof::tree::{Frontier, ProofBuilder, TreeHash, batch_root};
 use super::record_line::{bytes_of, hex_of};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
-/// Records per read.
-const PAGE: usize = 1024;
-
 /// The content of `proof.json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,17 +34,14 @@ impl ExportProof {
         let building = ProofBuilder::batch(&indices, size);
         let mut building = building.map_err(|fault| damaged(0, fault.to_string()))?;
         let (mut tree, mut at) = (Frontier::new(), Position(0));
-        while at.0 < size {
-            let left = usize::try_from(size - at.0).unwrap_or(PAGE).min(PAGE);
-            let page = reader.after(at, left)?;
-            let Some((last, _)) = page.last() else {
-                return Err(damaged(at.0 + 1, "records before the end are missing".to_owned()));
-            };
-            at = *last;
-            for (_, record) in &page {
-                tree.push(record.leaf.0);
-                building.push(record.leaf.0);
-            }
+        for placed in reader.records_after(at).up_to(Position(size)) {
+            let (position, record) = placed?;
+            at = position;
+            tree.push(record.leaf.0);
+            building.push(record.leaf.0);
+        }
+        if at.0 < size {
+            return Err(damaged(at.0 + 1, "records before the end are missing".to_owned()));
         }
         let hashes = building.finish().map_err(|fault| damaged(0, fault.to_string()))?;
         let hashes = hashes.iter().map(|hash| hex_of(hash)).collect();

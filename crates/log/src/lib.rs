@@ -8,7 +8,6 @@ pub mod alarms;
 pub mod memory;
 pub mod nats;
 pub mod notes;
-pub mod paging;
 pub mod search;
 pub mod sqlite;
 pub mod writer;

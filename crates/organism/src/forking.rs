@@ -17,9 +17,6 @@ use super::replaying::RecordedTree;
 use systole_export::document_use::DocumentUse;
 use systole_export::erasures::{self, LossCheck};
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// Why there is no fork.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotFork {
@@ -233,20 +230,9 @@ fn before_decision(tree: &RecordedTree, mut at: usize) -> usize {
     at
 }
 
-/// The records of `sys` up to a position.
+/// The records of `sys` before a position.
 fn system(reader: &dyn LogReader, last: Position) -> Result<Vec<(Position, Record)>, LogFault> {
-    let mut found = Vec::new();
-    loop {
-        let page = reader.of_thread(&ThreadId::sys(), found.len() as u64 + 1, PAGE)?;
-        let is_last = page.len() < PAGE;
-        let before = page.len();
-        let within: Vec<_> = page.into_iter().filter(|(position, _)| *position < last).collect();
-        let is_cut = within.len() < before;
-        found.extend(within);
-        if is_last || is_cut {
-            return Ok(found);
-        }
-    }
+    reader.records_of(&ThreadId::sys(), 1).up_to(Position(last.0.saturating_sub(1))).collect()
 }
 
 /// The first record of the fork: it names the head that it continues.

@@ -17,8 +17,6 @@ use systole_core::types::time::Millis;
 
 /// Records per read of a thread.
 const PAGE: u64 = 64;
-/// Records per read of the whole log.
-const LOG_PAGE: usize = 512;
 /// How many records before the end of a thread to search for the order that ended it: those of one commit.
 const ONE_COMMIT: u64 = 256;
 
@@ -147,23 +145,20 @@ fn made(id: MessageId) -> Millis {
 /// The number of the record with that id, if the thread's times are in order.
 fn by_bisection(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
     let moment = made(id);
-    let mut low = first_after(|seq| {
+    let low = first_after(|seq| {
         let page = reader.of_thread(thread, seq, 1)?;
         Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))
     })?;
-    loop {
-        let page = reader.of_thread(thread, low, usize::try_from(PAGE).unwrap_or(usize::MAX))?;
-        for (_, record) in &page {
-            if record.header.id == id {
-                return Ok(Some(record.header.seq));
-            }
-            if record.header.time > moment {
-                return Ok(None);
-            }
+    for placed in reader.records_of(thread, low) {
+        let (_, record) = placed?;
+        if record.header.id == id {
+            return Ok(Some(record.header.seq));
         }
-        let Some((_, last)) = page.last() else { return Ok(None) };
-        low = last.header.seq + 1;
+        if record.header.time > moment {
+            break;
+        }
     }
+    Ok(None)
 }
 
 /// The record with that id, found by reading the log up to a position: for clocks that were set back.
@@ -172,14 +167,11 @@ fn read_through(
     until: Position,
     id: MessageId,
 ) -> Result<Option<(ThreadId, u64)>, LogFault> {
-    let mut from = Position(0);
-    while from < until {
-        let page = reader.after(from, LOG_PAGE)?;
-        if let Some((_, record)) = page.iter().find(|(_, record)| record.header.id == id) {
-            return Ok(Some((record.header.thread.clone(), record.header.seq)));
+    for placed in reader.records_after(Position(0)).up_to(until) {
+        let (_, record) = placed?;
+        if record.header.id == id {
+            return Ok(Some((record.header.thread, record.header.seq)));
         }
-        let Some((last, _)) = page.last() else { break };
-        from = *last;
     }
     Ok(None)
 }

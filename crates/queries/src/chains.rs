@@ -3,14 +3,11 @@
 //! `systole_log::sqlite::verify_all` reports whether a log is intact and where it breaks first. This
 //! module reports how far the damage goes, so that a person can see what is still trustworthy. It
 //! changes nothing, and needs a reader without verification: a verifying reader ends at the first
-//! damaged page.
+//! damaged record.
 
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::head_zero;
-
-/// Records per read.
-const PAGE: usize = 512;
 
 /// A broken chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,25 +28,21 @@ pub fn verify(reader: &dyn LogReader, thread: &ThreadId) -> Option<BrokenChain> 
     let mut seq = 0;
     let broken =
         |sound, position, why: String| Some(BrokenChain { thread: thread.clone(), sound, position, why });
-    loop {
-        let page = match reader.of_thread(thread, seq + 1, PAGE) {
-            Ok(page) => page,
+    for placed in reader.records_of(thread, 1) {
+        let (position, record) = match placed {
+            Ok(placed) => placed,
             Err(LogFault::Damaged { position, why, .. }) => return broken(seq, Some(position), why),
             Err(fault) => return broken(seq, None, fault.to_string()),
         };
-        for (position, record) in &page {
-            if record.header.seq != seq + 1 {
-                let why = format!("record {} is missing", (seq + 1));
-                return broken(seq, Some(*position), why);
-            }
-            if !record.verifies(head) {
-                let why = "its hash does not match its bytes and the record before it".to_owned();
-                return broken(seq, Some(*position), why);
-            }
-            (seq, head) = (record.header.seq, record.head);
+        if record.header.seq != seq + 1 {
+            let why = format!("record {} is missing", (seq + 1));
+            return broken(seq, Some(position), why);
         }
-        if page.len() < PAGE {
-            return None;
+        if !record.verifies(head) {
+            let why = "its hash does not match its bytes and the record before it".to_owned();
+            return broken(seq, Some(position), why);
         }
+        (seq, head) = (record.header.seq, record.head);
     }
+    None
 }

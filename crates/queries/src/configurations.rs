@@ -9,9 +9,6 @@ use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// A configuration that was used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsedConfiguration {
@@ -25,26 +22,21 @@ pub struct UsedConfiguration {
 
 /// Every configuration, the one used last first.
 pub fn used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> {
-    let (mut found, mut from) = (Vec::<UsedConfiguration>::new(), 1);
-    loop {
-        let page = reader.of_thread(&ThreadId::sys(), from, PAGE)?;
-        for (position, record) in &page {
-            let (hash, place) = (record.header.config, (*position, record.header.time));
-            from = record.header.seq.saturating_add(1);
-            match found.iter().position(|one| one.hash == hash) {
-                Some(at) => {
-                    let mut one = found.remove(at);
-                    one.last = place;
-                    found.push(one);
-                }
-                None => found.push(UsedConfiguration { hash, first: place, last: place }),
+    let mut found = Vec::<UsedConfiguration>::new();
+    for placed in reader.records_of(&ThreadId::sys(), 1) {
+        let (position, record) = placed?;
+        let (hash, place) = (record.header.config, (position, record.header.time));
+        match found.iter().position(|one| one.hash == hash) {
+            Some(at) => {
+                let mut one = found.remove(at);
+                one.last = place;
+                found.push(one);
             }
-        }
-        if page.len() < PAGE {
-            found.reverse();
-            return Ok(found);
+            None => found.push(UsedConfiguration { hash, first: place, last: place }),
         }
     }
+    found.reverse();
+    Ok(found)
 }
 
 impl UsedConfiguration {

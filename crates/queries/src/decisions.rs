@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::causes::{self, PlacedRecord};
+use super::causes;
 use super::glance::glance;
 use super::tree::CallEndKind;
 use systole_core::rules::{approval_payload, question};
@@ -25,8 +25,6 @@ use systole_core::types::time::Millis;
 use systole_show::columns::cut_always;
 use systole_show::layout;
 
-/// Records per read.
-const PAGE: usize = 256;
 /// Requests without a decision that are looked at besides those with one.
 const LOOKS: usize = 2_000;
 /// Columns of a payload at a glance.
@@ -335,25 +333,19 @@ fn each_after(
     mut look: impl FnMut(&Record) -> ControlFlow<()>,
 ) -> Result<(), LogFault> {
     let (thread, mut seq, mut head) = (&start.header.thread, start.header.seq, start.head);
-    loop {
-        let page: Vec<PlacedRecord> = reader.of_thread(thread, seq + 1, PAGE)?;
-        for (position, record) in &page {
-            if record.header.seq != seq + 1 || !record.verifies(head) {
-                let why = format!(
-                    "record {} of thread {thread} does not follow the one before it",
-                    record.header.seq
-                );
-                return Err(LogFault::Damaged { path: "the log".to_owned(), position: *position, why });
-            }
-            (seq, head) = (record.header.seq, record.head);
-            if look(record).is_break() {
-                return Ok(());
-            }
+    for placed in reader.records_of(thread, seq + 1) {
+        let (position, record) = placed?;
+        if record.header.seq != seq + 1 || !record.verifies(head) {
+            let why =
+                format!("record {} of thread {thread} does not follow the one before it", record.header.seq);
+            return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
         }
-        if page.len() < PAGE {
-            return Ok(());
+        (seq, head) = (record.header.seq, record.head);
+        if look(&record).is_break() {
+            break;
         }
     }
+    Ok(())
 }
 
 impl RanCall {

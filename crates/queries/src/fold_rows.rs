@@ -6,11 +6,8 @@
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{FoldRow, LogFault, LogReader as _};
+use systole_core::types::ports::{FoldRow, LogFault, LogReader};
 use systole_log::sqlite::SqliteReader;
-
-/// Records per read.
-const PAGE: usize = 512;
 
 /// What was found about the stored states.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,20 +37,14 @@ pub fn compare(reader: &SqliteReader) -> Result<FoldRowsFound, LogFault> {
 }
 
 /// Whether the records up to that of the row give a different row. Rows written by another version are skipped.
-fn differs(reader: &SqliteReader, row: &FoldRow) -> Result<bool, LogFault> {
+fn differs(reader: &dyn LogReader, row: &FoldRow) -> Result<bool, LogFault> {
     if !Thread::is_row_readable(row) {
         return Ok(false);
     }
     let mut thread = Thread::blank(row.thread.clone());
-    while thread.seq < row.seq {
-        let left = usize::try_from(row.seq - thread.seq).unwrap_or(PAGE);
-        let page = reader.of_thread(&row.thread, thread.seq + 1, left.min(PAGE))?;
-        if page.is_empty() {
-            return Ok(true);
-        }
-        for (position, record) in &page {
-            fold_next(&mut thread, record, *position)?;
-        }
+    for placed in reader.records_of(&row.thread, 1).take(usize::try_from(row.seq).unwrap_or(usize::MAX)) {
+        let (position, record) = placed?;
+        fold_next(&mut thread, &record, position)?;
     }
     Ok(thread.to_row() != *row)
 }

@@ -25,8 +25,6 @@ use systole_core::types::time::{Millis, spoken};
 use systole_show::columns::{self, plain, wrapped};
 use systole_show::layout;
 
-/// Records per read.
-const PAGE: usize = 256;
 /// The form in which an MCP server asks a person, which is answered by its fields.
 const FORM: &str = "input-form";
 /// Columns of the message from outside: some lines of a terminal.
@@ -239,29 +237,22 @@ fn asked_outside(
         return Ok(None);
     };
     // If one of its timers opened another call, the call that the message opened is over.
-    let mut from = root.calls.get(&first).map_or(1, |call| call.request);
-    loop {
-        let page = reader.of_thread(&thread, from, PAGE)?;
-        let is_it = |record: &Record| {
-            let h = &record.header;
-            h.call.as_ref() == Some(&first)
-                && (h.kind, h.code) == (RecordKind::Message, Some(RecordCode::Role(MessageRole::Request)))
-        };
-        if let Some((_, record)) = page.iter().find(|(_, record)| is_it(record)) {
-            let h = &record.header;
+    let from = root.calls.get(&first).map_or(1, |call| call.request);
+    let request = (RecordKind::Message, Some(RecordCode::Role(MessageRole::Request)));
+    for placed in reader.records_of(&thread, from) {
+        let (_, record) = placed?;
+        let h = &record.header;
+        if h.call.as_ref() == Some(&first) && (h.kind, h.code) == request {
             return Ok(Some(OutsideMessage {
                 by: h.from.clone(),
-                thread,
                 seq: h.seq,
                 at: h.time,
                 payload: String::from_utf8_lossy(&record.body).into_owned(),
+                thread,
             }));
         }
-        if page.len() < PAGE {
-            return Ok(None);
-        }
-        from += PAGE as u64;
     }
+    Ok(None)
 }
 
 impl WaitingRequest {

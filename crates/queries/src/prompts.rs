@@ -12,8 +12,6 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{JournalEffect, Record, RecordCode, RecordKind};
 
-/// Records per read.
-const PAGE: usize = 64;
 /// Most links of one chain. A call has at most a thousand turns, and each adds one.
 const LONGEST: usize = 100_000;
 
@@ -61,23 +59,16 @@ pub fn called(
 ) -> Result<Option<JournaledCall>, LogFault> {
     let mut last: Vec<JournaledCall> = Vec::new();
     let mut speaker = None;
-    let mut from = 1;
-    'all: loop {
-        let page = reader.of_thread(thread, from, PAGE)?;
-        if page.is_empty() {
+    for placed in reader.records_of(thread, 1) {
+        let (_, record) = placed?;
+        if record.header.seq > seq {
             break;
         }
-        for (_, record) in &page {
-            if record.header.seq > seq {
-                break 'all;
-            }
-            speaker = Some(record.header.from.clone());
-            if let Some(called) = started(record) {
-                last.retain(|other| other.listener != called.listener);
-                last.push(called);
-            }
-            from = record.header.seq + 1;
+        if let Some(called) = started(&record) {
+            last.retain(|other| other.listener != called.listener);
+            last.push(called);
         }
+        speaker = Some(record.header.from);
     }
     let own = last.iter().position(|called| Some(&called.listener) == speaker.as_ref());
     Ok(own.map(|at| last.swap_remove(at)).or_else(|| last.pop()))

@@ -24,8 +24,6 @@ use systole_show::layout;
 
 /// The newest records that are read.
 pub const WINDOW: u64 = 50_000;
-/// Records per read.
-const PAGE: usize = 512;
 /// The newest refusals that are kept.
 const NEWEST: usize = 100;
 /// The element of bytes that are no payload.
@@ -148,14 +146,10 @@ pub fn read(reader: &dyn LogReader, period: RefusalPeriod, window: u64) -> Resul
         order: VecDeque::new(),
     };
     reading.tables.is_cut = start > first;
-    let mut at = Position(start.saturating_sub(1));
-    while at.0 + 1 < end {
-        let page = reader.after(at, PAGE)?;
-        let Some((newest, _)) = page.last() else { break };
-        at = *newest;
-        for (position, record) in page.iter().filter(|(position, _)| position.0 < end) {
-            reading.take(*position, record)?;
-        }
+    let before = Position(start.saturating_sub(1));
+    for placed in reader.records_after(before).up_to(Position(end.saturating_sub(1))) {
+        let (position, record) = placed?;
+        reading.take(position, &record)?;
     }
     reading.tables.newest.reverse();
     Ok(reading.tables)

@@ -21,9 +21,6 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// A step as the organism file describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DescribedStep {
@@ -236,16 +233,8 @@ impl<'a> WorkflowRuns<'a> {
             return Ok(Rc::clone(notes));
         }
         let mut notes = Notes::default();
-        let mut seq = 0;
-        loop {
-            let page = self.reader.of_thread(thread, seq + 1, PAGE)?;
-            for (_, record) in &page {
-                seq = record.header.seq;
-                notes.take(record);
-            }
-            if page.len() < PAGE {
-                break;
-            }
+        for placed in self.reader.records_of(thread, 1) {
+            notes.take(&placed?.1);
         }
         let notes = Rc::new(notes);
         self.notes.borrow_mut().insert(thread.clone(), Rc::clone(&notes));

@@ -17,8 +17,6 @@ use systole_core::types::record::{Record, RecordKind};
 
 /// The most records of a thread that are compared.
 pub const RECORDS: usize = 2_000;
-/// Records per read.
-const PAGE: usize = 512;
 /// What stands for the thread's own root in a text.
 const ROOT: &str = "sess-…";
 
@@ -82,16 +80,8 @@ pub fn read(
 
 /// The records of a thread, at most one more than are compared.
 fn side(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<SideRecord>, LogFault> {
-    let mut records = Vec::new();
-    let mut from = 1;
-    while records.len() <= RECORDS {
-        let page = reader.of_thread(thread, from, PAGE)?;
-        let Some((_, last)) = page.last() else { break };
-        from = last.header.seq + 1;
-        records.extend(page.iter().map(|(_, record)| of_record(record)));
-    }
-    records.truncate(RECORDS + 1);
-    Ok(records)
+    let records = reader.records_of(thread, 1).take(RECORDS + 1);
+    records.map(|placed| Ok(of_record(&placed?.1))).collect()
 }
 
 fn of_record(record: &Record) -> SideRecord {

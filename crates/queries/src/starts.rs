@@ -16,8 +16,6 @@ use systole_show::columns::plain;
 
 /// The newest records of `sys` that are read.
 const WINDOW: u64 = 50_000;
-/// Records per read.
-const PAGE: usize = 512;
 /// How the first field of a source begins.
 const FORMAT: &str = "systole configuration v";
 /// How it ends if settings follow the file.
@@ -53,20 +51,12 @@ pub fn read(reader: &dyn LogReader) -> Result<StartList, LogFault> {
     let end = causes::first_after(|seq| Ok(!reader.of_thread(&sys, seq, 1)?.is_empty()))?;
     let first = end.saturating_sub(WINDOW).max(1);
     let mut list = StartList { starts: Vec::new(), is_cut: first > 1 };
-    let mut from = first;
-    loop {
-        let page = reader.of_thread(&sys, from, PAGE)?;
-        for (position, record) in &page {
-            from = record.header.seq + 1;
-            let Some((config, version)) = core_payload::read_boot(&record.body) else { continue };
-            let before = list.starts.last().map(|start| start.config).filter(|before| *before != config);
-            let version = version.map(|version| plain(&version));
-            let (position, at) = (*position, record.header.time);
-            list.starts.push(OrganismStart { position, at, config, before, version });
-        }
-        if page.len() < PAGE {
-            break;
-        }
+    for placed in reader.records_of(&sys, first) {
+        let (position, record) = placed?;
+        let Some((config, version)) = core_payload::read_boot(&record.body) else { continue };
+        let before = list.starts.last().map(|start| start.config).filter(|before| *before != config);
+        let (version, at) = (version.map(|version| plain(&version)), record.header.time);
+        list.starts.push(OrganismStart { position, at, config, before, version });
     }
     list.starts.reverse();
     Ok(list)

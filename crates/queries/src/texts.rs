@@ -18,8 +18,6 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
 use systole_show::columns::{cut, wrapped};
 
-/// Records per read.
-const PAGE: usize = 512;
 /// Most ways to distinguish. Names are few, but a log may have had a thousand clients.
 const WAYS: usize = 1000;
 /// Most ways to show on a screen.
@@ -173,15 +171,8 @@ pub fn search(
 ) -> Result<SearchResult, LogFault> {
     let (prompts, heads) = (HashMap::new(), HashMap::new());
     let mut search = Search { reader, wanted, read_link, prompts, heads, found: SearchResult::default() };
-    let last = reader.last()?;
-    let mut from = Position(0);
-    while from < last {
-        let page = reader.after(from, PAGE)?;
-        let Some((end, _)) = page.last() else { break };
-        from = *end;
-        for placed in page {
-            search.take(placed)?;
-        }
+    for placed in reader.records_after(Position(0)).up_to(reader.last()?) {
+        search.take(placed?)?;
     }
     Ok(search.found)
 }

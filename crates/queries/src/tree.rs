@@ -25,8 +25,6 @@ use systole_core::types::record::{
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 
-/// Records per read.
-const PAGE: usize = 512;
 /// Most records for one tree: a few seconds of reading, and more than a person reads on a screen.
 const MOST_RECORDS: u64 = 200_000;
 
@@ -204,27 +202,21 @@ impl ThreadTree {
 
     fn read_within(&mut self, reader: &dyn LogReader, left: &mut u64) -> Result<(), LogFault> {
         let id = self.thread.clone();
-        loop {
-            let page = reader.of_thread(&id, self.seq + 1, PAGE)?;
-            for (position, record) in &page {
-                if *left == 0 {
-                    self.cut = true;
-                    break;
-                }
-                *left -= 1;
-                // A tree of altered records would be a lie.
-                if record.header.seq != self.seq + 1 || !record.verifies(self.head) {
-                    let seq = record.header.seq;
-                    let why = format!("record {seq} of thread {id} does not follow the one before it");
-                    let path = "the log".to_owned();
-                    return Err(LogFault::Damaged { path, position: *position, why });
-                }
-                self.head = record.head;
-                self.take(record);
-            }
-            if page.len() < PAGE || self.cut {
+        for placed in reader.records_of(&id, self.seq + 1) {
+            let (position, record) = placed?;
+            if *left == 0 {
+                self.cut = true;
                 break;
             }
+            *left -= 1;
+            // A tree of altered records would be a lie.
+            if record.header.seq != self.seq + 1 || !record.verifies(self.head) {
+                let seq = record.header.seq;
+                let why = format!("record {seq} of thread {id} does not follow the one before it");
+                return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
+            }
+            self.head = record.head;
+            self.take(&record);
         }
         let spawned = self.calls.values().flat_map(|branch| branch.items.values());
         let children: Vec<ThreadId> = spawned

@@ -16,8 +16,6 @@ use systole_core::types::time::Millis;
 
 /// Records that are read at most.
 const READ: u64 = 50_000;
-/// Records per read.
-const PAGE: usize = 512;
 /// Pairs of code and listener that are told apart.
 const PAIRS: usize = 200;
 
@@ -63,28 +61,20 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
     let from = first.max((last + 1).saturating_sub(READ));
     let mut troubles = Troubles { counts: Vec::new(), is_cut: from > first };
     let mut found: BTreeMap<(String, String), TroubleCount> = BTreeMap::new();
-    let mut next = Position(from.saturating_sub(1));
-    loop {
-        let page = reader.after(next, PAGE)?;
-        let Some((end, _)) = page.last() else { break };
-        next = *end;
-        for (_, record) in &page {
-            let Some((code, listener, search)) = trouble(record) else { continue };
-            let is_known = found.contains_key(&(code.clone(), listener.clone()));
-            if !is_known && found.len() == PAIRS {
-                troubles.is_cut = true;
-                continue;
-            }
-            let h = &record.header;
-            let words = told(&record.body).map_or_else(String::new, |told| told.message);
-            let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
-            let key = (code.clone(), listener.clone());
-            let last = (h.thread.clone(), h.seq);
-            found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words, search });
+    for placed in reader.records_after(Position(from.saturating_sub(1))) {
+        let (_, record) = placed?;
+        let Some((code, listener, search)) = trouble(&record) else { continue };
+        let is_known = found.contains_key(&(code.clone(), listener.clone()));
+        if !is_known && found.len() == PAIRS {
+            troubles.is_cut = true;
+            continue;
         }
-        if page.len() < PAGE {
-            break;
-        }
+        let h = &record.header;
+        let words = told(&record.body).map_or_else(String::new, |told| told.message);
+        let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
+        let key = (code.clone(), listener.clone());
+        let last = (h.thread.clone(), h.seq);
+        found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words, search });
     }
     troubles.counts = found.into_values().collect();
     troubles.counts.sort_by_key(|one| std::cmp::Reverse((one.count, one.at)));

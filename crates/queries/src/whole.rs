@@ -307,9 +307,6 @@ fn records_until(
     Ok(records)
 }
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// Folds a thread from its first record up to that one, and shows each on the way. Every record is verified;
 /// `None` if the thread has no record.
 pub(super) fn folded_until(
@@ -319,14 +316,13 @@ pub(super) fn folded_until(
     mut show: impl FnMut(&Record),
 ) -> Result<Option<Thread>, LogFault> {
     let mut thread = Thread::blank(id.clone());
-    loop {
-        let page = reader.of_thread(id, thread.seq + 1, PAGE)?;
-        for (position, record) in page.iter().filter(|(_, record)| record.header.seq <= seq) {
-            wake::fold_next(&mut thread, record, *position)?;
-            show(record);
+    for placed in reader.records_of(id, 1) {
+        let (position, record) = placed?;
+        if record.header.seq > seq {
+            break;
         }
-        if page.len() < PAGE || thread.seq >= seq {
-            return Ok((thread.seq > 0).then_some(thread));
-        }
+        wake::fold_next(&mut thread, &record, position)?;
+        show(&record);
     }
+    Ok((thread.seq > 0).then_some(thread))
 }

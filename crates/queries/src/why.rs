@@ -34,9 +34,6 @@ use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// A thread and the reasons why it waits; no reasons if it is at rest or has ended.
 #[derive(Clone, Debug)]
 pub struct ThreadWaits {
@@ -402,22 +399,15 @@ impl Asking<'_> {
         call: &Call,
     ) -> Result<Vec<FailedAttempt>, LogFault> {
         let mut found = Vec::new();
-        let mut from = call.ready_seq;
-        while from <= thread.seq {
-            let page = self.reader.of_thread(&thread.id, from, PAGE)?;
-            let Some((_, last)) = page.last() else { break };
-            from = last.header.seq + 1;
-            for (_, record) in &page {
-                let h = &record.header;
-                let ours = h.kind == RecordKind::Attempt
-                    && h.call.as_ref() == Some(path)
-                    && h.turn == Some(call.settled + 1);
-                // If attempts are never repeated, the first attempt is recorded too; nothing has failed
-                // yet.
-                if let Some(next) = core_payload::next_attempt(&record.body).filter(|a| ours && a.number > 1)
-                {
-                    found.push(FailedAttempt { code: next.code, words: next.words, at: h.time });
-                }
+        for placed in self.reader.records_of(&thread.id, call.ready_seq) {
+            let (_, record) = placed?;
+            let h = &record.header;
+            let ours = h.kind == RecordKind::Attempt
+                && h.call.as_ref() == Some(path)
+                && h.turn == Some(call.settled + 1);
+            // If attempts are never repeated, the first attempt is recorded too; nothing has failed yet.
+            if let Some(next) = core_payload::next_attempt(&record.body).filter(|a| ours && a.number > 1) {
+                found.push(FailedAttempt { code: next.code, words: next.words, at: h.time });
             }
         }
         Ok(found)

@@ -12,8 +12,7 @@ use systole_proof::limits::NOTE_BYTES;
 use systole_proof::tree::{Frontier, TreeHash, leaf_hash};
 
 use super::WitnessFault;
-use systole_core::types::ports::LogReader;
-use systole_log::paging;
+use systole_core::types::ports::{LogReader, Position};
 use systole_system::system;
 
 /// Hashes of a full tile, and entries of a full bundle.
@@ -135,34 +134,24 @@ struct TileWriting<'f> {
     rows: Vec<Vec<TreeHash>>,
     /// The last bundle of entries.
     entries: Vec<u8>,
-    fault: Option<WitnessFault>,
 }
 
 impl<'f> TileWriting<'f> {
     /// The tree without leaves.
     fn new(folder: Option<&'f TileFolder>) -> TileWriting<'f> {
-        TileWriting { folder, size: 0, rows: vec![Vec::new()], entries: Vec::new(), fault: None }
+        TileWriting { folder, size: 0, rows: vec![Vec::new()], entries: Vec::new() }
     }
 
     /// Takes the next records of a log, up to that size. Returns the root, if the log has so many.
     fn read(&mut self, reader: &dyn LogReader, size: u64) -> Result<Option<TreeHash>, WitnessFault> {
-        let read = paging::each_after(reader, self.size, size, |record| self.push(&record.entry()));
-        let last = read.map_err(|fault| WitnessFault::Log(fault.to_string()))?;
-        match self.fault.take() {
-            Some(fault) => Err(fault),
-            None => Ok(self.root().filter(|_| last == size)),
+        for placed in reader.records_after(Position(self.size)).up_to(Position(size)) {
+            let (_, record) = placed.map_err(|fault| WitnessFault::Log(fault.to_string()))?;
+            self.push(&record.entry())?;
         }
+        Ok(self.root().filter(|_| self.size == size))
     }
 
-    fn push(&mut self, entry: &[u8]) {
-        if self.fault.is_none()
-            && let Err(fault) = self.pushed(entry)
-        {
-            self.fault = Some(fault);
-        }
-    }
-
-    fn pushed(&mut self, entry: &[u8]) -> Result<(), WitnessFault> {
+    fn push(&mut self, entry: &[u8]) -> Result<(), WitnessFault> {
         let length = u16::try_from(entry.len()).map_err(|_| {
             WitnessFault::Log(format!("the entry of record {} has more than 65535 bytes", self.size + 1))
         })?;
@@ -256,7 +245,7 @@ mod tests {
 
     use super::*;
     use systole_core::types::ids::{Digest, Key, MessageId, Name, ThreadId};
-    use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+    use systole_core::types::ports::{FoldRow, LogFault, LogOpening};
     use systole_core::types::record::{Header, Record, RecordKind, head_zero};
     use systole_core::types::time::Millis;
     use systole_proof::key::{SignatureKind, SignerKey};

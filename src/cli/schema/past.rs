@@ -17,8 +17,6 @@ use systole_core::types::record::{Record, RecordKind};
 use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 use systole_show::columns::{plain, wrapped};
 
-/// Records per read.
-const PAGE: usize = 256;
 /// Refused messages that are named.
 const NAMED: usize = 5;
 /// Records between two reports of progress.
@@ -63,17 +61,13 @@ pub(super) fn judged(
     let (mut old, mut new) = (SideJudge::of(looking, old)?, SideJudge::of(looking, new)?);
     let fault = |fault: LogFault| looking.fault(&fault);
     let last = looking.reader.last().map_err(fault)?;
-    let (mut past, mut at, mut told) = (PastMessages::default(), Position(0), TOLD);
-    while at < last {
-        let page = looking.reader.after(at, PAGE).map_err(fault)?;
-        let Some((end, _)) = page.last() else { break };
-        at = *end;
-        for (position, record) in &page {
-            past.take(&mut old, &mut new, *position, record);
-        }
-        if at.0 >= told {
+    let (mut past, mut told) = (PastMessages::default(), TOLD);
+    for placed in looking.reader.records_after(Position(0)).up_to(last) {
+        let (position, record) = placed.map_err(fault)?;
+        past.take(&mut old, &mut new, position, &record);
+        if position.0 >= told {
             told += TOLD;
-            looking.screen.progress(&format!("{} of {} records judged", at.0, last.0));
+            looking.screen.progress(&format!("{} of {} records judged", position.0, last.0));
         }
     }
     looking.screen.progress("");

@@ -26,9 +26,6 @@ use systole_queries::picture::RunPicture;
 
 /// Most events that were read and wait to be shown; further ones wait in the organism.
 const AHEAD: usize = 64;
-/// Records per read of a log whose organism no longer answers.
-const PAGE: usize = 32;
-
 /// The result of an order.
 pub(in crate::cli) enum Decided<T> {
     /// It is on disk.
@@ -279,18 +276,12 @@ impl Outside {
 
 /// The records of a thread on disk after a position: written but not sent any more.
 fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
-    let mut rest = VecDeque::new();
     // A log that cannot be read adds nothing.
-    let Ok(reader) = sqlite::open_reading(log) else { return rest };
-    let mut at = Position(at);
-    while let Ok(page) = reader.after(at, PAGE)
-        && let Some((last, _)) = page.last()
-    {
-        at = *last;
-        let told = page.iter().map(|(at, record)| ApiRecord::of(*at, record));
-        rest.extend(told.filter(|record| is_within(record, own)));
-    }
-    rest
+    let Ok(reader) = sqlite::open_reading(log) else { return VecDeque::new() };
+    let reader: &dyn LogReader = &reader;
+    let read = reader.records_after(Position(at)).map_while(Result::ok);
+    let told = read.map(|(at, record)| ApiRecord::of(at, &record));
+    told.filter(|record| is_within(record, own)).collect()
 }
 
 /// Reads events for a waiting receiver.

@@ -29,8 +29,6 @@ use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::whole::LogState;
 use systole_system::clock::SkippingClock;
 
-/// Records per read.
-const PAGE: usize = 256;
 /// Most times to advance the clock during one wait. Timers that set each other again never end.
 const MOST_SKIPS: usize = 200;
 
@@ -151,16 +149,11 @@ impl Stage {
     /// Reads new records of the log.
     fn read(&mut self) -> Result<(), LogFault> {
         let end = *self.organism.tail().borrow();
-        while self.at < end {
-            let page = self.organism.reader().after(self.at, PAGE)?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            for (position, record) in page {
-                self.at = position;
-                let told = ApiRecord::of(position, &record);
-                self.records.push((record, told));
-            }
+        for placed in self.organism.reader().records_after(self.at).up_to(end) {
+            let (position, record) = placed?;
+            self.at = position;
+            let told = ApiRecord::of(position, &record);
+            self.records.push((record, told));
         }
         Ok(())
     }

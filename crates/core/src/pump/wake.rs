@@ -14,9 +14,6 @@ use crate::types::ports::{
 };
 use crate::types::record::Record;
 
-/// Records read at once while a thread is folded.
-const PAGE: usize = 512;
-
 /// Folds one record into a thread after a check that it is the next record of the chain.
 pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
@@ -43,14 +40,9 @@ pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, Log
         return Ok(Some(thread));
     }
     let mut thread = kept.map_or_else(|| Thread::blank(id.clone()), |kept| kept.thread);
-    loop {
-        let page = reader.of_thread(id, thread.seq + 1, PAGE)?;
-        for (position, record) in &page {
-            fold_next(&mut thread, record, *position)?;
-        }
-        if page.len() < PAGE {
-            break;
-        }
+    for placed in reader.records_of(id, thread.seq + 1) {
+        let (position, record) = placed?;
+        fold_next(&mut thread, &record, position)?;
     }
     Ok((thread.seq > 0).then_some(thread))
 }

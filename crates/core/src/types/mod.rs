@@ -14,6 +14,7 @@ pub mod fields;
 pub mod flow;
 pub mod ids;
 pub mod limits;
+pub mod log_records;
 pub mod person;
 pub mod ports;
 pub mod primitive;

@@ -16,8 +16,6 @@ use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 use systole_queries::held::held;
 
-/// Records per read of a thread.
-const PAGE: usize = 64;
 /// How long a client should wait before it asks again, in milliseconds.
 const POLL_MS: u64 = 2000;
 /// What is said of a call that waits for no person.
@@ -71,20 +69,13 @@ fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskSt
     };
     let mut state =
         TaskState { receipt, created: first.time.clone(), touched: first.time, end: None, held: Vec::new() };
-    let mut next = seq + 1;
-    loop {
-        let page = reader.of_thread(&thread, next, PAGE)?;
-        if page.is_empty() {
-            break;
-        }
-        for (position, record) in page {
-            next = record.header.seq + 1;
-            let record = ApiRecord::of(position, &record);
-            state.touched.clone_from(&record.time);
-            if let Some(end) = ending(&state.receipt, &record) {
-                state.end = Some((end, record));
-                return Ok(Some(state));
-            }
+    for placed in reader.records_of(&thread, seq + 1) {
+        let (position, record) = placed?;
+        let record = ApiRecord::of(position, &record);
+        state.touched.clone_from(&record.time);
+        if let Some(end) = ending(&state.receipt, &record) {
+            state.end = Some((end, record));
+            return Ok(Some(state));
         }
     }
     state.held = held(reader, &thread)?.iter().map(ToString::to_string).collect();

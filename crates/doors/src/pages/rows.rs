@@ -22,8 +22,6 @@ use systole_show::layout;
 pub(super) const MOST: usize = 10_000;
 /// Rows of one chunk: a browser lays out only the chunks that are seen.
 pub(super) const CHUNK: usize = 200;
-/// Records per read.
-const PAGE: usize = 512;
 /// Characters of a sentence.
 const SENTENCE: usize = 600;
 /// Bytes of all folded payloads of a page, and the limits for each.
@@ -132,29 +130,22 @@ pub(super) fn read(
 ) -> Result<RowPart, LogFault> {
     let room = (BODIES / most.max(1)).clamp(BODY.0, BODY.1);
     let mut part = RowPart::default();
-    let (mut next, mut left) = (from, most);
-    while left > 0 {
-        let page = reader.of_thread(thread, next, PAGE.min(left))?;
-        left -= page.len();
-        for (position, record) in &page {
-            part.last = position.0;
-            next = record.header.seq + 1;
-            part.has_journal |= record.header.kind == RecordKind::Journal && !record.parts.rest.is_erased();
-            let mut row = row(*position, record, room);
-            if row.step > shown {
-                continue;
-            }
-            // The day is said once.
-            if part.rows.iter().rev().find_map(|one| one.day.as_ref()) == row.day.as_ref() {
-                row.day = None;
-            }
-            part.rows.push(row);
+    let mut records = reader.records_of(thread, from);
+    for placed in records.by_ref().take(most) {
+        let (position, record) = placed?;
+        part.last = position.0;
+        part.has_journal |= record.header.kind == RecordKind::Journal && !record.parts.rest.is_erased();
+        let mut row = row(position, &record, room);
+        if row.step > shown {
+            continue;
         }
-        if page.is_empty() {
-            break;
+        // The day is said once.
+        if part.rows.iter().rev().find_map(|one| one.day.as_ref()) == row.day.as_ref() {
+            row.day = None;
         }
+        part.rows.push(row);
     }
-    part.has_more = !reader.of_thread(thread, next, 1)?.is_empty();
+    part.has_more = records.next().transpose()?.is_some();
     Ok(part)
 }
 

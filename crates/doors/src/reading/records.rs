@@ -21,8 +21,6 @@ const RECORDS: usize = 100;
 const MOST_RECORDS: usize = 1_000;
 /// Bytes of payloads on one page, after which it ends early.
 const PAGE_BYTES: usize = 8 << 20;
-/// Records per read.
-const READ: usize = 64;
 
 /// A page of a thread's records.
 #[derive(Serialize)]
@@ -50,21 +48,16 @@ pub(crate) async fn records(
 
 fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResult<RecordPage> {
     let (mut records, mut bytes, mut next) = (Vec::new(), 0, from);
-    loop {
-        let read = moment.reader.of_thread(id, next, READ)?;
-        let is_end = read.len() < READ;
-        for (position, record) in read {
-            if records.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
-                return Ok(RecordPage { thread: id.to_string(), records, next: Some(next) });
-            }
-            bytes += record.body.len();
-            next = record.header.seq.saturating_add(1);
-            records.push(ApiRecord::of(position, &record));
+    for placed in moment.reader.records_of(id, from) {
+        let (position, record) = placed?;
+        if records.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+            return Ok(RecordPage { thread: id.to_string(), records, next: Some(next) });
         }
-        if is_end {
-            return Ok(RecordPage { thread: id.to_string(), records, next: None });
-        }
+        bytes += record.body.len();
+        next = record.header.seq.saturating_add(1);
+        records.push(ApiRecord::of(position, &record));
     }
+    Ok(RecordPage { thread: id.to_string(), records, next: None })
 }
 
 /// One record.

@@ -7,12 +7,9 @@ use systole_core::pump::state::{PersonRequest, Thread};
 use systole_core::pump::wake;
 use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 use systole_log::sqlite::SqliteReader;
-
-/// Records per read.
-const PAGE: usize = 512;
 
 /// A record that its thread needs.
 pub(super) struct NeededRecord {
@@ -92,19 +89,15 @@ fn needed(thread: &Thread, places: &[(Position, u64)]) -> Option<(Position, Thre
 
 /// The thread as it is, and as it is without what is erased.
 fn folded(
-    reader: &SqliteReader,
+    reader: &dyn LogReader,
     id: &ThreadId,
     erased: &BTreeMap<Position, Record>,
 ) -> Result<(Thread, Thread), LogFault> {
     let (mut before, mut after) = (Thread::blank(id.clone()), Thread::blank(id.clone()));
-    loop {
-        let page = reader.of_thread(id, before.seq + 1, PAGE)?;
-        if page.is_empty() {
-            return Ok((before, after));
-        }
-        for (position, record) in &page {
-            wake::fold_next(&mut before, record, *position)?;
-            wake::fold_next(&mut after, erased.get(position).unwrap_or(record), *position)?;
-        }
+    for placed in reader.records_of(id, 1) {
+        let (position, record) = placed?;
+        wake::fold_next(&mut before, &record, position)?;
+        wake::fold_next(&mut after, erased.get(&position).unwrap_or(&record), position)?;
     }
+    Ok((before, after))
 }

@@ -3,20 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::vec;
 
 use super::programs::{StartedFile, StartedFiles};
 use crate::erasures::PromptReading;
 use crate::kinship;
 use systole_core::types::ids::Digest;
+use systole_core::types::log_records::LogRecords;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 use systole_core::types::time::Millis;
 use systole_log::sqlite::{self, VerifySummary};
 use systole_proof::tree::{Frontier, TreeHash};
-
-/// Records of the other log that are read at once.
-const PAGE: usize = 1024;
 
 /// What is known after some records.
 struct WalkGathering<'a> {
@@ -126,7 +123,7 @@ pub enum OtherEnd {
 /// A log that is read beside the one that is verified.
 struct OtherLog<'a> {
     reader: &'a dyn LogReader,
-    page: vec::IntoIter<(Position, Record)>,
+    records: LogRecords<'a>,
     read: Position,
     end: Option<OtherEnd>,
 }
@@ -136,7 +133,7 @@ impl<'a> WalkGathering<'a> {
     fn new(sizes: &'a BTreeSet<u64>, others: &[&'a dyn LogReader]) -> WalkGathering<'a> {
         let other = |reader: &&'a dyn LogReader| OtherLog {
             reader: *reader,
-            page: Vec::new().into_iter(),
+            records: reader.records_after(Position(0)),
             read: Position(0),
             end: None,
         };
@@ -206,12 +203,16 @@ impl<'a> WalkGathering<'a> {
 
 impl OtherLog<'_> {
     fn next(&mut self) -> Result<Option<Record>, LogFault> {
-        if self.page.len() == 0 {
-            let page = self.reader.after(self.read, PAGE)?;
-            self.read = page.last().map_or(self.read, |(position, _)| *position);
-            self.page = page.into_iter();
+        let mut placed = self.records.next();
+        if placed.is_none() {
+            // It may have grown since its end was read.
+            self.records = self.reader.records_after(self.read);
+            placed = self.records.next();
         }
-        Ok(self.page.next().map(|(_, record)| record))
+        Ok(placed.transpose()?.map(|(position, record)| {
+            self.read = position;
+            record
+        }))
     }
 
     fn compare(&mut self, position: Position, record: &Record) {

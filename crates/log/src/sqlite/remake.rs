@@ -19,10 +19,8 @@ use super::read::SqliteReader;
 use super::verify;
 use super::write::SqliteAppender;
 use super::{fault, io_fault};
-use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 
-/// Records compared at once.
-const PAGE: usize = 512;
 /// The most old copies that are kept next to the new one.
 const KEPT: u32 = 1_000;
 
@@ -96,36 +94,35 @@ impl CopyRemake {
             Err(ill @ LogFault::Damaged { .. }) => return Ok(Some((0, differs(at, ill.to_string())))),
             Err(fault) => return Err(fault),
         };
-        loop {
-            let olds = match old.after(at, PAGE) {
-                Ok(olds) => olds,
+        let (old, new): (&dyn LogReader, &dyn LogReader) = (&old, &new);
+        let mut news = new.records_after(at);
+        for placed in old.records_after(at) {
+            let (position, record) = match placed {
+                Ok(placed) => placed,
                 Err(LogFault::Damaged { position, why, .. }) => {
                     return Ok(Some((at.0, differs(position.max(Position(at.0 + 1)), why))));
                 }
                 Err(fault) => return Err(fault),
             };
-            let news = new.after(at, PAGE)?;
-            for (number, (position, record)) in olds.iter().enumerate() {
-                let of = || {
-                    let (seq, thread) = (record.header.seq.to_string(), record.header.thread.as_str());
-                    format!("record {seq} of thread {thread}")
-                };
-                let why = match news.get(number) {
-                    None => format!("{} is in no bundle of the stream", of()),
-                    Some((there, _)) if there != position => "there is no record".to_owned(),
-                    Some((_, new)) if new.leaf != record.leaf => format!("{} has other bytes", of()),
-                    Some((_, new)) if new.head != record.head => {
-                        format!("{} has another head of its thread's chain", of())
-                    }
-                    Some(_) => continue,
-                };
-                let first = news.get(number).map_or(*position, |(there, _)| (*there).min(*position));
-                return Ok(Some((first.0 - 1, differs(first, why))));
-            }
-            match olds.last() {
-                Some((position, _)) => at = *position,
-                None => break,
-            }
+            let of = || {
+                let (seq, thread) = (record.header.seq.to_string(), record.header.thread.as_str());
+                format!("record {seq} of thread {thread}")
+            };
+            let there = news.next().transpose()?;
+            let why = match &there {
+                None => format!("{} is in no bundle of the stream", of()),
+                Some((there, _)) if *there != position => "there is no record".to_owned(),
+                Some((_, new)) if new.leaf != record.leaf => format!("{} has other bytes", of()),
+                Some((_, new)) if new.head != record.head => {
+                    format!("{} has another head of its thread's chain", of())
+                }
+                Some(_) => {
+                    at = position;
+                    continue;
+                }
+            };
+            let first = there.map_or(position, |(there, _)| there.min(position));
+            return Ok(Some((first.0 - 1, differs(first, why))));
         }
         if should_hold.is_some_and(|should| should > at) {
             return Ok(Some((at.0, differs(Position(at.0 + 1), "there is no record".to_owned()))));

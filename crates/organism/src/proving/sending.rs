@@ -12,8 +12,7 @@ use systole_proof::tree::{Frontier, ProofBuilder, TreeFault, TreeHash};
 use systole_proof::witness::{AddCheckpoint, take_cosignatures};
 use tokio::time::Instant;
 
-use systole_core::types::ports::{LogFault, LogReader};
-use systole_log::paging;
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_witness::{TileFolder, WitnessClient, WitnessFault, WitnessPlace, WitnessReply};
 
 /// The places of a log's checkpoints.
@@ -180,9 +179,9 @@ impl CheckpointSender {
         self.read(move |reader| {
             let mut builder = ProofBuilder::consistency_after(&known, size).map_err(unproved)?;
             if known.size() > 0 {
-                let read =
-                    paging::each_after(reader, known.size(), size, |record| builder.push(record.leaf.0));
-                read.map_err(unread)?;
+                for placed in reader.records_after(Position(known.size())).up_to(Position(size)) {
+                    builder.push(placed.map_err(unread)?.1.leaf.0);
+                }
                 return builder.finish().map_err(unproved);
             }
             // An empty tree needs no proof.
@@ -195,8 +194,9 @@ impl CheckpointSender {
     async fn tree_at(&self, known: Frontier, size: u64) -> Result<Frontier, WitnessFault> {
         self.read(move |reader| {
             let mut tree = if known.size() <= size { known } else { Frontier::new() };
-            let read = paging::each_after(reader, tree.size(), size, |record| tree.push(record.leaf.0));
-            read.map_err(unread)?;
+            for placed in reader.records_after(Position(tree.size())).up_to(Position(size)) {
+                tree.push(placed.map_err(unread)?.1.leaf.0);
+            }
             Ok(tree)
         })
         .await

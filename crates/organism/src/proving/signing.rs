@@ -10,8 +10,8 @@ use systole_proof::checkpoint::{Checkpoint, CheckpointFault, SignedCheckpoint};
 use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::tree::Frontier;
 
-use systole_core::types::ports::{LogFault, LogReader};
-use systole_log::{notes, paging};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_log::notes;
 use systole_system::system::FileFault;
 
 /// Why nothing is signed.
@@ -62,9 +62,10 @@ impl LogSigner {
         let mut tree = Frontier::new();
         if let Some(last) = &last {
             let checkpoint = last.checkpoint();
-            let records =
-                paging::each_after(reader, 0, checkpoint.size(), |record| tree.push(record.leaf.0))?;
-            if records < checkpoint.size() || tree.root() != *checkpoint.root() {
+            for placed in reader.records_after(Position(0)).up_to(Position(checkpoint.size())) {
+                tree.push(placed?.1.leaf.0);
+            }
+            if tree.size() < checkpoint.size() || tree.root() != *checkpoint.root() {
                 let (origin, size) = (checkpoint.origin().to_owned(), checkpoint.size());
                 let records = reader.last()?.0;
                 return Err(SigningFault::OtherHistory { origin, size, records });
@@ -86,7 +87,9 @@ impl LogSigner {
     /// Signs and stores a checkpoint of everything that is in the log now. Returns whether there was something new.
     pub fn sign(&mut self, reader: &dyn LogReader) -> Result<bool, SigningFault> {
         let mut tree = self.tree.clone();
-        paging::each_after(reader, tree.size(), reader.last()?.0, |record| tree.push(record.leaf.0))?;
+        for placed in reader.records_after(Position(tree.size())).up_to(reader.last()?) {
+            tree.push(placed?.1.leaf.0);
+        }
         if tree.size() == self.tree.size() {
             return Ok(false);
         }

@@ -9,8 +9,6 @@ use systole_core::types::time::Millis;
 
 use systole_core::rules::approval_payload;
 
-/// Records per read.
-const PAGE: usize = 512;
 /// Most threads of one tree. A tree has far fewer, because a message from outside may spawn only so many.
 const THREADS: usize = 1_000_000;
 
@@ -53,21 +51,16 @@ fn of_thread(
     mut each: impl FnMut(Position, Record),
 ) -> Result<(), LogFault> {
     let (mut seq, mut head) = (0, head_zero(thread));
-    loop {
-        let page = reader.of_thread(thread, seq + 1, PAGE)?;
-        let is_last = page.len() < PAGE;
-        for (position, record) in page {
-            if record.header.seq != seq + 1 || !record.verifies(head) {
-                let why = format!("record {} of thread {thread} does not follow record {seq}", seq + 1);
-                return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
-            }
-            (seq, head) = (record.header.seq, record.head);
-            each(position, record);
+    for placed in reader.records_of(thread, 1) {
+        let (position, record) = placed?;
+        if record.header.seq != seq + 1 || !record.verifies(head) {
+            let why = format!("record {} of thread {thread} does not follow record {seq}", seq + 1);
+            return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
         }
-        if is_last {
-            return Ok(());
-        }
+        (seq, head) = (record.header.seq, record.head);
+        each(position, record);
     }
+    Ok(())
 }
 
 /// What happened to the whole organism.

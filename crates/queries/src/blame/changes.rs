@@ -14,9 +14,6 @@ use systole_core::types::time::Millis;
 use super::lines::{FileEdit, LinePiece, lines_of};
 use crate::change_payload::ChangeElement;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// A change set that happened.
 #[derive(Clone, Debug)]
 pub(crate) struct ChangeSet {
@@ -52,12 +49,8 @@ pub(crate) struct ChangeApproval {
 /// All change sets of a workspace that happened.
 pub(crate) fn changes(reader: &dyn LogReader, workspace: &Name) -> Result<Vec<ChangeSet>, LogFault> {
     let mut found = Found::default();
-    let mut from = Position::default();
-    loop {
-        let page = reader.after(from, PAGE)?;
-        let Some((last, _)) = page.last() else { break };
-        from = *last;
-        page.iter().for_each(|(_, record)| found.take(record, workspace));
+    for placed in reader.records_after(Position(0)) {
+        found.take(&placed?.1, workspace);
     }
     Ok(found.all())
 }

@@ -19,9 +19,6 @@ use systole_show::columns::plain;
 use systole_show::layout;
 pub use whole_file::{BlamedFile, blame_file};
 
-/// Records per read.
-const PAGE: usize = 256;
-
 /// What is asked about.
 pub struct BlameRequest<'r> {
     /// The listener whose workspace has the file.
@@ -171,13 +168,14 @@ fn find(
     before: u64,
     fits: impl Fn(&Record) -> bool,
 ) -> Result<Option<(Name, u64)>, LogFault> {
-    let (mut from, mut found) = (1, None);
-    while from < before {
-        let page = reader.of_thread(thread, from, PAGE)?;
-        let Some((_, last)) = page.last() else { break };
-        from = last.header.seq + 1;
-        for (_, record) in page.iter().filter(|(_, record)| record.header.seq < before && fits(record)) {
-            found = Some((record.header.from.clone(), record.header.seq));
+    let mut found = None;
+    for placed in reader.records_of(thread, 1) {
+        let (_, record) = placed?;
+        if record.header.seq >= before {
+            break;
+        }
+        if fits(&record) {
+            found = Some((record.header.from, record.header.seq));
         }
     }
     Ok(found)

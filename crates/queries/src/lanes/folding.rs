@@ -16,9 +16,6 @@ use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 
-/// Records per read.
-const PAGE: usize = 512;
-
 /// A span with its listener.
 pub(super) struct ListenerSpan {
     pub(super) listener: Name,
@@ -70,22 +67,15 @@ pub(super) fn fold(
     for id in std::iter::once(root).chain(&children) {
         let mut folding = ThreadFolding { open: HashMap::new(), spans: &mut tree.spans, thread: id };
         let mut thread = Thread::blank(id.clone());
-        loop {
-            let page = reader.of_thread(id, thread.seq + 1, PAGE.min(left))?;
-            for (position, record) in &page {
-                wake::fold_next(&mut thread, record, *position)?;
-                folding.after(&thread, record);
-                tree.from = tree.from.min(record.header.time);
-                tree.to = tree.to.max(record.header.time);
-            }
-            left -= page.len();
-            if left == 0 {
-                tree.is_cut = true;
-            }
-            if page.is_empty() || left == 0 {
-                break;
-            }
+        for placed in reader.records_of(id, 1).take(left) {
+            let (position, record) = placed?;
+            wake::fold_next(&mut thread, &record, position)?;
+            folding.after(&thread, &record);
+            tree.from = tree.from.min(record.header.time);
+            tree.to = tree.to.max(record.header.time);
+            left -= 1;
         }
+        tree.is_cut |= left == 0;
         folding.end(now);
     }
     Ok((tree.to.0 > 0).then_some(tree))

@@ -11,8 +11,6 @@ use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
 
-/// Records that are read at once while those of others are passed over.
-const PAGE: usize = 512;
 /// Roots whose sender is remembered. More are looked up again.
 const ROOTS: usize = 16_384;
 
@@ -43,18 +41,24 @@ impl VisibleLog {
     fn is_asked_below(&self, root: &ThreadId) -> Result<bool, LogFault> {
         let Some(asked) = &self.asked else { return Ok(false) };
         let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-        while !asked.roots.contains(root) {
-            let page = self.log.of_thread(&ThreadId::sys(), asked.seq + 1, PAGE)?;
-            let Some((_, last)) = page.last() else { return Ok(false) };
-            asked.seq = last.header.seq;
-            let requests = page.iter().filter(|(_, record)| record.header.kind == RecordKind::Approval);
-            let threads = requests.filter_map(|(_, record)| {
-                let of_approval = approval_payload::read_request(&record.body).map(|request| request.thread);
-                of_approval.or_else(|| question::read_asked(&record.body).map(|request| request.thread))
-            });
-            asked.roots.extend(threads.map(|thread| thread.root_of()));
+        if asked.roots.contains(root) {
+            return Ok(true);
         }
-        Ok(true)
+        for placed in self.log.records_of(&ThreadId::sys(), asked.seq + 1) {
+            let (_, record) = placed?;
+            asked.seq = record.header.seq;
+            if record.header.kind != RecordKind::Approval {
+                continue;
+            }
+            let of_approval = approval_payload::read_request(&record.body).map(|request| request.thread);
+            let thread =
+                of_approval.or_else(|| question::read_asked(&record.body).map(|request| request.thread));
+            asked.roots.extend(thread.map(|thread| thread.root_of()));
+            if asked.roots.contains(root) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the client may see a thread.
@@ -122,18 +126,12 @@ impl LogReader for VisibleLog {
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        let (mut found, mut from) = (Vec::new(), position);
-        while found.len() < limit {
-            let page = self.log.after(from, PAGE)?;
-            let is_end = page.len() < PAGE;
-            from = page.last().map_or(from, |(last, _)| *last);
-            for (position, record) in page {
-                if found.len() < limit && self.shows(&record.header.thread)? {
-                    found.push((position, record));
-                }
-            }
-            if is_end {
-                break;
+        let (mut found, mut records) = (Vec::new(), self.log.records_after(position));
+        while found.len() < limit
+            && let Some((position, record)) = records.next().transpose()?
+        {
+            if self.shows(&record.header.thread)? {
+                found.push((position, record));
             }
         }
         Ok(found)

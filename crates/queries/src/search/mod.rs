@@ -20,8 +20,8 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
 
-/// Records per read of the log.
-const PAGE: usize = 128;
+/// Records of one span of the search file, which are read at once.
+const SPAN: usize = 128;
 /// Positions per question to the search file.
 const HITS: usize = 256;
 
@@ -150,7 +150,7 @@ impl<'a> LogSearch<'a> {
         let mut texts = TextReader::new(self.reader);
         let reader = self.reader;
         let mut read = |after: Position| -> Result<Vec<SearchEntry>, LogFault> {
-            let page = reader.after(after, PAGE)?;
+            let page = reader.after(after, SPAN)?;
             page.iter()
                 .map(|(position, record)| {
                     let found = texts.read(record)?;

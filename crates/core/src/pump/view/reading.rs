@@ -22,9 +22,6 @@ use crate::types::primitive::Recall;
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 
-/// Records read at once. Each record may be as large as a message may be.
-const PAGE: usize = 64;
-
 /// Reads what is wanted.
 pub fn look(
     reader: &dyn LogReader,
@@ -90,15 +87,12 @@ type Told = Result<Arc<[u8]>, Refusal>;
 
 fn read(reader: &dyn LogReader, begun: &mut BegunViews, whose: &ViewOwner) -> Result<ViewReading, LogFault> {
     let mut reading = begun.take(whose);
-    while let Some(next) = reading.next() {
-        let page = reader.of_thread(&whose.thread, next, PAGE)?;
-        if page.is_empty() {
+    let Some(next) = reading.next() else { return Ok(reading) };
+    for placed in reader.records_of(&whose.thread, next) {
+        let (position, record) = placed?;
+        reading.take(&record, position)?;
+        if reading.next().is_none() {
             break;
-        }
-        for (position, record) in &page {
-            if reading.next().is_some() {
-                reading.take(record, *position)?;
-            }
         }
     }
     Ok(reading)
