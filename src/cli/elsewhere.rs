@@ -27,6 +27,7 @@ use systole_doors::remote_log::RemoteLog;
 use systole_organism::runfile::Credential;
 use systole_queries::finding;
 use systole_queries::persons::WaitingRequest;
+use systole_queries::query::{QUERIES, QueryRow};
 
 /// The variable with the token.
 const TOKEN: &str = "SYSTOLE_TOKEN";
@@ -35,8 +36,8 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 /// The file with the certificates that count, as other programs know it.
 const ROOTS: &str = "SSL_CERT_FILE";
 
-/// The commands that take an address.
-pub(super) const COMMANDS: [&str; 22] = [
+/// The commands that take an address, beside those of the questions.
+const COMMANDS: [&str; 21] = [
     "ask",
     "send",
     "ps",
@@ -48,7 +49,6 @@ pub(super) const COMMANDS: [&str; 22] = [
     "find",
     "trail",
     "blob",
-    "cost",
     "decisions",
     "approve",
     "reject",
@@ -60,6 +60,11 @@ pub(super) const COMMANDS: [&str; 22] = [
     "resume",
     "end",
 ];
+
+/// Whether a command takes an address.
+pub(super) fn takes_address(command: &str) -> bool {
+    COMMANDS.contains(&command) || QueryRow::of(command).is_some()
+}
 
 /// An organism elsewhere that answered.
 pub(super) struct OrganismElsewhere {
@@ -73,7 +78,9 @@ pub(super) struct OrganismElsewhere {
 pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
     let words = format!("systole {command} works only where the organism is, and takes no --url");
     let exit = screen.fail(CommandExit::Usage, words);
-    screen.say(format!("  try: it there; --url is for {}", COMMANDS.join(", ")));
+    let questions = QUERIES.iter().map(|row| row.name);
+    let commands: Vec<&str> = COMMANDS.into_iter().chain(questions).collect();
+    screen.say(format!("  try: it there; --url is for {}", commands.join(", ")));
     exit
 }
 

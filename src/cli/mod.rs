@@ -268,7 +268,7 @@ pub fn main() -> ExitCode {
     let typed = ordered::behind(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
     if let Ok(matches) = &matches
-        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::COMMANDS.contains(name))
+        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::takes_address(name))
         && has_value(matches, &["url", "token_env"])
     {
         return elsewhere::refuse_address(Screen::of_process(false), name).into();

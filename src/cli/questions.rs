@@ -28,7 +28,7 @@ use systole_show::blocks::Block;
 /// A question that was typed.
 #[derive(Debug)]
 pub(super) struct AskedQuestion {
-    name: String,
+    row: &'static QueryRow,
     place: Place,
     past: PastPosition,
     /// The typed value of each field.
@@ -79,7 +79,7 @@ impl FromArgMatches for AskedQuestion {
             .iter()
             .filter_map(|field| Some((field.name, below.get_one::<String>(field.name)?.clone())));
         Ok(AskedQuestion {
-            name: row.name.to_owned(),
+            row,
             place: Place::from_arg_matches(below)?,
             past: PastPosition::from_arg_matches(below)?,
             typed: typed.collect(),
@@ -94,19 +94,18 @@ impl FromArgMatches for AskedQuestion {
 
 impl AskedQuestion {
     pub(super) fn run(self) -> CommandExit {
-        let Some(row) = QueryRow::of(&self.name) else { return CommandExit::Usage };
-        self.show(row).unwrap_or_else(|exit| exit)
+        self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self, row: &QueryRow) -> Result<CommandExit, CommandExit> {
+    fn show(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
-        let typed = |name: &str| match row.subject() {
+        let typed = |name: &str| match self.row.subject() {
             // Without anything else the newest thread is asked about.
             Some(subject) if subject.name == name && self.typed.is_empty() => Some("@last".to_owned()),
             _ => self.typed.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()),
         };
-        let answer = (row.ask)(&looking, &typed).map_err(|fault| looking.unanswered(fault))?;
+        let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.unanswered(fault))?;
         if screen.json {
             screen.value(&answer.value);
             return Ok(CommandExit::Done);

@@ -35,7 +35,7 @@ fn looks(stage: &FarStage) -> Vec<String> {
         format!("cost {asked}"),
         "cost --since 2020-01-01 --agent helper".to_owned(),
         "cost --by model".to_owned(),
-        "cost --by client --client bob --until 2100-01-01".to_owned(),
+        "cost --by client --client operator --until 2100-01-01".to_owned(),
         format!("cost --by day --at {before}", before = at / 2),
         "find hello".to_owned(),
         "find hello of --limit 1".to_owned(),
@@ -96,7 +96,7 @@ const ASKED: [&str; 7] = [
     "by=client",
     "by=day&since=2020-01-01",
     "agent=helper&until=2100-01-01",
-    "client=bob&by=model",
+    "client=operator&by=model",
     "model=none",
 ];
 

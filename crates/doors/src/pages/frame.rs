@@ -8,6 +8,7 @@ use super::assets::{ICON, SCRIPT, STYLE};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_organism::resting_verdict::{ExportedProof, RestingVerdict};
+use systole_queries::query::QueryRow;
 
 /// The pages that the frame leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +77,9 @@ pub(super) struct PastMoment {
     pub(super) now: String,
 }
 
-/// The commands that take `--at`.
-const OF_PAST: [&str; 12] =
-    ["approve", "context", "cost", "decisions", "find", "graph", "log", "ps", "todo", "trail", "tree", "why"];
+/// The commands that take `--at`, beside those of the questions.
+const OF_PAST: [&str; 11] =
+    ["approve", "context", "decisions", "find", "graph", "log", "ps", "todo", "trail", "tree", "why"];
 
 /// The commands that show the same at every moment.
 const TIMELESS: [&str; 1] = ["blob"];
@@ -157,7 +158,9 @@ impl Frame {
         let Some(words) = self.typed(&command.into(), "") else { return self };
         let name = words.split(' ').nth(1).unwrap_or_default();
         self.command = match &self.past {
-            Some(past) if OF_PAST.contains(&name) => Some(format!("{words} --at {}", past.position)),
+            Some(past) if OF_PAST.contains(&name) || QueryRow::of(name).is_some() => {
+                Some(format!("{words} --at {}", past.position))
+            }
             Some(_) if !TIMELESS.contains(&name) => None,
             _ => Some(words),
         };

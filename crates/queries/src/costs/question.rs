@@ -8,6 +8,7 @@ use serde::Serialize;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::{CostRow, CostRows, joined, read};
+use crate::arguments;
 use crate::query::{
     ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
     QueryRoute, QueryScope, ThreadName, TimePoint, arguments,

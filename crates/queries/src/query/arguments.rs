@@ -7,6 +7,7 @@ use systole_show::layout;
 use super::{ArgumentMistake, QueryFault, QueryMoment};
 
 /// A field that may be typed.
+#[derive(Debug)]
 pub struct QueryField {
     /// Its name: an option of the command, a field of a route, a field of a page.
     pub name: &'static str,
@@ -45,6 +46,7 @@ pub trait QueryArguments: Sized {
 }
 
 /// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces.
+#[macro_export]
 macro_rules! arguments {
     ($(#[$doc:meta])* pub struct $name:ident { $($field:ident: $form:ty => $about:literal,)* }) => {
         $(#[$doc])*
@@ -82,7 +84,6 @@ macro_rules! arguments {
         }
     };
 }
-pub(crate) use arguments;
 
 /// A moment: a duration ago, a day, or a time.
 pub enum TimePoint {}

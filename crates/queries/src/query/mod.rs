@@ -7,7 +7,6 @@
 mod arguments;
 mod fault;
 
-pub(crate) use arguments::arguments;
 pub use arguments::{ArgumentForm, FreeText, PartyName, QueryArguments, QueryField, ThreadName, TimePoint};
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
 
@@ -56,6 +55,7 @@ pub enum QueryScope {
 }
 
 /// A route of a question: its path, and the fields that it takes. A field in braces is a part of the path.
+#[derive(Debug)]
 pub struct QueryRoute {
     /// The path, as `/v1/cost`.
     pub path: &'static str,
@@ -64,6 +64,7 @@ pub struct QueryRoute {
 }
 
 /// The page of a question. It takes the fields of the route of the same name.
+#[derive(Debug)]
 pub struct QueryPage {
     /// Its path, as `/cost`.
     pub path: &'static str,
@@ -98,6 +99,7 @@ pub struct QueryAnswer {
 }
 
 /// A question without its types: what the faces are made of.
+#[derive(Debug)]
 pub struct QueryRow {
     /// The name of its command.
     pub name: &'static str,
@@ -115,7 +117,8 @@ pub struct QueryRow {
     pub ask: fn(&dyn QueryMoment, &dyn Fn(&str) -> Option<String>) -> Result<QueryAnswer, QueryFault>,
 }
 
-const fn row<Q: Query>() -> QueryRow {
+/// The row of a question.
+pub const fn row<Q: Query>() -> QueryRow {
     QueryRow {
         name: Q::NAME,
         about: Q::ABOUT,
