@@ -17,7 +17,8 @@ const FIELDS: [&str; 4] = ["why", "fix", "listener", "signal"];
 /// The events in our sources: the file, the level, and what is written between its brackets.
 fn events() -> Vec<(String, &'static str, String)> {
     let mut found = Vec::new();
-    for source in sources().into_iter().filter(|source| source.path.starts_with("src/")) {
+    let is_ours = |path: &str| path.starts_with("src/") || path.starts_with("crates/");
+    for source in sources().into_iter().filter(|source| is_ours(&source.path)) {
         for level in ["error", "warn", "info", "debug", "trace"] {
             let begins = format!("tracing::{level}!(");
             for (at, _) in source.text.match_indices(&begins) {
