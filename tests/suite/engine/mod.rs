@@ -17,6 +17,7 @@ mod receipts;
 mod recovery;
 mod throttled;
 mod timers;
+mod trials;
 mod viewing;
 mod wall;
 mod writer;

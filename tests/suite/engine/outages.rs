@@ -19,17 +19,17 @@ fn root_of(key: &str) -> ThreadId {
     ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12)
 }
 
-fn asks(rig: &mut Rig, key: &str) {
+pub(super) fn asks(rig: &mut Rig, key: &str) {
     rig.asks(1, key, "agent", None);
     rig.settle();
 }
 
 /// Whether a call has been handed over in that attempt, and is not over.
-fn is_out(rig: &Rig, key: &str, attempt: u32) -> bool {
+pub(super) fn is_out(rig: &Rig, key: &str, attempt: u32) -> bool {
     rig.leases.find(&format!("{} 1 t1 a{attempt}", root_of(key))).is_some()
 }
 
-fn finds_away(rig: &mut Rig, key: &str, attempt: u32) {
+pub(super) fn finds_away(rig: &mut Rig, key: &str, attempt: u32) {
     finds(rig, key, attempt, "index");
 }
 
@@ -40,18 +40,18 @@ fn finds(rig: &mut Rig, key: &str, attempt: u32, outage: &str) {
     rig.settle();
 }
 
-fn answers(rig: &mut Rig, key: &str, attempt: u32) {
+pub(super) fn answers(rig: &mut Rig, key: &str, attempt: u32) {
     rig.says_in(&root_of(key), &format!("1 t1 a{attempt}"), JudgedContent::Items(vec![final_()]));
     rig.settle();
 }
 
-fn passes(rig: &mut Rig, ms: u64) {
+pub(super) fn passes(rig: &mut Rig, ms: u64) {
     rig.passes(ms);
     rig.settle();
 }
 
 /// The time until the engine wants to be called.
-fn quiet_ms(rig: &Rig) -> u64 {
+pub(super) fn quiet_ms(rig: &Rig) -> u64 {
     rig.engine.next_moment().map_or(u64::MAX, |moment| moment.since(rig.outside.ticks()))
 }
 
@@ -462,13 +462,13 @@ fn over_nats(slots: usize) -> Composition {
     page
 }
 
-fn untaken(rig: &mut Rig, key: &str, attempt: u32) {
+pub(super) fn untaken(rig: &mut Rig, key: &str, attempt: u32) {
     let token = LeaseToken(format!("{} 1 t1 a{attempt}", root_of(key)).into());
     rig.input(PumpInput::Untaken { token });
     rig.settle();
 }
 
-fn taken(rig: &mut Rig, key: &str) {
+pub(super) fn taken(rig: &mut Rig, key: &str) {
     let (token, now) = (LeaseToken(format!("{} 1 t1 a1", root_of(key)).into()), rig.outside.now());
     rig.input(PumpInput::Taken { token, age_ms: 1, now, has_waited: false });
     rig.settle();

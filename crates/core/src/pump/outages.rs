@@ -22,13 +22,15 @@ pub struct AwayParty {
     pub word: String,
 }
 
-/// Whether a waiting call can be tried again.
+/// Whether a waiting call can be tried again, or is still being tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrialRoom {
-    /// It can.
+    /// It can, or it is.
     Open,
-    /// A person has paused its thread.
-    Paused,
+    /// It would have to queue: every slot of its listener waits for a worker or for the broker.
+    Queued,
+    /// A person has paused its thread, or it waits for someone else by now.
+    Blocked,
     /// It is over.
     Gone,
 }
@@ -64,6 +66,35 @@ impl Outage {
 
     fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.going.is_empty() && self.tries.is_none()
+    }
+
+    fn is_due(&self, now: Millis) -> bool {
+        self.next.is_some_and(|next| next <= now)
+    }
+
+    /// The call to try now, unless the one before is still at work.
+    fn trial(&mut self, room: impl Fn(&ReadyTurn) -> TrialRoom) -> Option<ReadyTurn> {
+        self.going.retain(|one| room(one) != TrialRoom::Gone);
+        let tried = self.tries.as_ref().map(&room);
+        if tried == Some(TrialRoom::Open) {
+            return None;
+        }
+        self.waiting.retain(|one| room(one) != TrialRoom::Gone);
+        let first = |wanted| self.waiting.iter().position(|one| room(one) == wanted);
+        let place = first(TrialRoom::Open);
+        // One that queues goes out later by itself, so it is replaced only by one that need not queue.
+        if place.is_none() && tried == Some(TrialRoom::Queued) {
+            return None;
+        }
+        let place = place.or_else(|| first(TrialRoom::Queued));
+        // The one before waits for someone else, or has ended in another way.
+        if self.tries.take().is_some() {
+            self.in_a_row = 0;
+        }
+        let work = self.waiting.remove(place?)?;
+        self.tries = Some(work.clone());
+        self.going.push(work.clone());
+        Some(work)
     }
 }
 
@@ -161,30 +192,19 @@ impl Outages {
         goes_on
     }
 
-    /// A call to try again now.
+    /// A call to try again now. `room` says of a call whether it can be tried for the one who is away.
     pub fn trial(
         &mut self,
         now: Millis,
         seed: Seed,
-        room: impl Fn(&ReadyTurn) -> TrialRoom,
+        room: impl Fn(&AwayParty, &ReadyTurn) -> TrialRoom,
     ) -> Option<ReadyTurn> {
         if self.is_recorded {
             return None;
         }
-        let due = |one: &&mut Outage| one.next.is_some_and(|next| next <= now);
-        while let Some(outage) = self.all.values_mut().find(due) {
+        while let Some((party, outage)) = self.all.iter_mut().find(|(_, one)| one.is_due(now)) {
             outage.next = Some(now.plus(pause_ms(outage.trials, seed)));
-            outage.going.retain(|one| room(one) != TrialRoom::Gone);
-            // The one before may still be at work, or may have ended in another way.
-            if outage.tries.as_ref().is_some_and(|tried| room(tried) == TrialRoom::Open) {
-                continue;
-            }
-            outage.tries = None;
-            outage.waiting.retain(|one| room(one) != TrialRoom::Gone);
-            let place = outage.waiting.iter().position(|one| room(one) == TrialRoom::Open);
-            if let Some(work) = place.and_then(|place| outage.waiting.remove(place)) {
-                outage.tries = Some(work.clone());
-                outage.going.push(work.clone());
+            if let Some(work) = outage.trial(|work| room(party, work)) {
                 return Some(work);
             }
             self.all.retain(|_, outage| !outage.is_over());

@@ -194,12 +194,7 @@ impl Engine {
         while !self.outages.is_empty() {
             let seed = self.ports.seeds.draw();
             let mut outages = std::mem::take(&mut self.outages);
-            let work = outages.trial(now, seed, |work| match self.state.due_call(&work.id) {
-                None => TrialRoom::Gone,
-                // Others are tried while a person has paused its thread.
-                Some(_) if self.is_paused(&work.id.thread) => TrialRoom::Paused,
-                Some(_) => TrialRoom::Open,
-            });
+            let work = outages.trial(now, seed, |party, work| self.trial_room(party, work));
             self.outages = outages;
             let Some(work) = work else { break };
             self.goes_on(work);
@@ -210,6 +205,20 @@ impl Engine {
             } else {
                 self.end_wait(&thread, &call, since);
             }
+        }
+    }
+
+    /// Whether a call can be tried for the one it waits for. While it is tried it may come to wait for someone else, for
+    /// days, and must not keep others from being tried for so long.
+    fn trial_room(&self, party: &AwayParty, work: &ReadyTurn) -> TrialRoom {
+        let Some(call) = self.state.due_call(&work.id) else { return TrialRoom::Gone };
+        let waits_for_another = call.waits.as_ref().is_some_and(|wait| wait.outage != party.word);
+        if waits_for_another || self.is_paused(&work.id.thread) {
+            TrialRoom::Blocked
+        } else if self.dispatch_queue.behind(&work.listener).is_some() {
+            TrialRoom::Queued
+        } else {
+            TrialRoom::Open
         }
     }
 
