@@ -11,7 +11,7 @@ use super::{CostRow, CostRows, joined, read};
 use crate::arguments;
 use crate::query::{
     ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, ThreadName, TimePoint, arguments,
+    QueryRoute, QueryScope, ThreadName, TimePoint,
 };
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
