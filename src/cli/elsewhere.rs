@@ -27,7 +27,7 @@ use systole_doors::remote_log::RemoteLog;
 use systole_organism::runfile::Credential;
 use systole_queries::finding;
 use systole_queries::persons::WaitingRequest;
-use systole_queries::query::{QUERIES, QueryRow};
+use systole_queries::questions::{QUERIES, find_query};
 
 /// The variable with the token.
 const TOKEN: &str = "SYSTOLE_TOKEN";
@@ -63,7 +63,7 @@ const COMMANDS: [&str; 21] = [
 
 /// Whether a command takes an address.
 pub(super) fn takes_address(command: &str) -> bool {
-    COMMANDS.contains(&command) || QueryRow::of(command).is_some()
+    COMMANDS.contains(&command) || find_query(command).is_some()
 }
 
 /// An organism elsewhere that answered.

@@ -1,4 +1,4 @@
-//! The commands of the questions: each row of `systole_queries::query` is one. What is typed comes in; what the log
+//! The commands of the questions: each row of `systole_queries::questions` is one. What is typed comes in; what the log
 //! answers goes out, as lines or as JSON.
 
 use clap::builder::PossibleValuesParser;
@@ -19,9 +19,8 @@ use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
 use systole_queries::finding;
-use systole_queries::query::{
-    ArgumentMistake, QUERIES, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
-};
+use systole_queries::query::{ArgumentMistake, QueryFault, QueryField, QueryMoment, QueryRow, join_choices};
+use systole_queries::questions::{QUERIES, find_query};
 use systole_queries::search::SearchHit;
 use systole_show::blocks::Block;
 
@@ -66,13 +65,13 @@ impl Subcommand for AskedQuestion {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        QueryRow::of(name).is_some()
+        find_query(name).is_some()
     }
 }
 
 impl FromArgMatches for AskedQuestion {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AskedQuestion, Error> {
-        let asked = matches.subcommand().and_then(|(name, below)| Some((QueryRow::of(name)?, below)));
+        let asked = matches.subcommand().and_then(|(name, below)| Some((find_query(name)?, below)));
         let (row, below) = asked.ok_or_else(|| Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
         let typed = row
             .fields

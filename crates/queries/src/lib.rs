@@ -33,6 +33,7 @@ pub mod picture;
 pub mod posts;
 pub mod prompts;
 pub mod query;
+pub mod questions;
 pub mod refusals;
 pub mod roll;
 pub mod runs;

@@ -8,7 +8,7 @@ use super::assets::{ICON, SCRIPT, STYLE};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_organism::resting_verdict::{ExportedProof, RestingVerdict};
-use systole_queries::query::QueryRow;
+use systole_queries::questions::find_query;
 
 /// The pages that the frame leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,7 +158,7 @@ impl Frame {
         let Some(words) = self.typed(&command.into(), "") else { return self };
         let name = words.split(' ').nth(1).unwrap_or_default();
         self.command = match &self.past {
-            Some(past) if OF_PAST.contains(&name) || QueryRow::of(name).is_some() => {
+            Some(past) if OF_PAST.contains(&name) || find_query(name).is_some() => {
                 Some(format!("{words} --at {}", past.position))
             }
             Some(_) if !TIMELESS.contains(&name) => None,

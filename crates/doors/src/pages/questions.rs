@@ -1,4 +1,4 @@
-//! The pages of the questions: each row of `systole_queries::query` has one, with a form of its fields and the command
+//! The pages of the questions: each row of `systole_queries::questions` has one, with a form of its fields and the command
 //! that shows the same.
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use super::frame::{Frame, PageTab};
 use crate::http_state::HttpState;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
-use systole_queries::query::{QUERIES, QueryField, QueryPage, QueryRow};
+use systole_queries::query::{QueryField, QueryPage, QueryRow};
+use systole_queries::questions::QUERIES;
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 use systole_show::columns::plain;
 

@@ -1,4 +1,4 @@
-//! The routes of the questions: each row of `systole_queries::query` says which it has. A path and a query come in; the
+//! The routes of the questions: each row of `systole_queries::questions` says which it has. A path and a query come in; the
 //! answer for programs goes out.
 
 use std::collections::BTreeMap;
@@ -22,8 +22,9 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::query::{
-    ArgumentMistake, QUERIES, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
+    ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
+use systole_queries::questions::QUERIES;
 use systole_queries::search::SearchHit;
 
 /// The path and the service of every route of a question.

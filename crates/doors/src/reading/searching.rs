@@ -142,7 +142,7 @@ pub(super) fn found_in(
 ) -> ReadResult<()> {
     let before = moment.at.map_or(Position(u64::MAX), |at| Position(at.0.saturating_add(1)));
     search_in(moment, |search| {
-        let searched = search.newest_before(query, before, &mut |_, _| (), |hit| take(hit));
+        let searched = search.newest_before(query, before, &mut |_, _| (), take);
         searched.map(drop).map_err(search_fault)
     })
 }

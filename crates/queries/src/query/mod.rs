@@ -2,7 +2,7 @@
 //!
 //! What a person or a program typed comes in with the moment that is read; a value for programs and blocks for people go
 //! out. A question has no clock, path or environment: all that it knows is in its arguments and its moment. To add one,
-//! write a file with a [`Query`], and name it in [`QUERIES`].
+//! write a file with a [`Query`], and name it in `questions.rs`.
 
 mod arguments;
 mod fault;
@@ -18,7 +18,6 @@ use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_show::blocks::Block;
 
-use crate::costs::CostQuery;
 use crate::search::SearchHit;
 
 /// A question.
@@ -98,6 +97,9 @@ pub struct QueryAnswer {
     pub blocks: Vec<Block>,
 }
 
+/// Answers what was typed for each field, at a moment.
+pub type AskQuery = fn(&dyn QueryMoment, &dyn Fn(&str) -> Option<String>) -> Result<QueryAnswer, QueryFault>;
+
 /// A question without its types: what the faces are made of.
 #[derive(Debug)]
 pub struct QueryRow {
@@ -114,7 +116,7 @@ pub struct QueryRow {
     /// What may be typed.
     pub fields: &'static [QueryField],
     /// Answers what was typed at a moment.
-    pub ask: fn(&dyn QueryMoment, &dyn Fn(&str) -> Option<String>) -> Result<QueryAnswer, QueryFault>,
+    pub ask: AskQuery,
 }
 
 /// The row of a question.
@@ -129,9 +131,6 @@ pub const fn row<Q: Query>() -> QueryRow {
         ask: answer::<Q>,
     }
 }
-
-/// Every question.
-pub static QUERIES: [QueryRow; 1] = [row::<CostQuery>()];
 
 fn answer<Q: Query>(
     moment: &dyn QueryMoment,
@@ -150,11 +149,6 @@ fn answer<Q: Query>(
 }
 
 impl QueryRow {
-    /// The question of that name.
-    pub fn of(name: &str) -> Option<&'static QueryRow> {
-        QUERIES.iter().find(|row| row.name == name)
-    }
-
     /// The field that names what is asked about, in place of all other fields.
     pub fn subject(&self) -> Option<&'static QueryField> {
         self.fields.iter().find(|field| field.is_subject)
@@ -168,34 +162,5 @@ impl QueryRow {
     /// The fields of its page, in the order of the question.
     pub fn page_fields(&self) -> impl Iterator<Item = &'static QueryField> {
         self.fields.iter().filter(|field| !field.is_subject)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_field_of_a_route_is_one_of_its_question() {
-        for row in &QUERIES {
-            for route in row.routes {
-                let in_path = route.path.split(['{', '}']).skip(1).step_by(2);
-                for name in route.fields.iter().copied().chain(in_path) {
-                    let place = format!("{} of `{}` in ROUTES of its Query", route.path, row.name);
-                    assert!(row.field(name).is_some(), "{place}: add `{name}` to its arguments");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn no_two_questions_share_a_name_or_a_path() {
-        let names = QUERIES.iter().map(|row| row.name);
-        let paths =
-            QUERIES.iter().flat_map(|row| row.routes.iter().map(|route| route.path).chain([row.page.path]));
-        let mut all: Vec<&str> = names.chain(paths).collect();
-        all.sort_unstable();
-        let taken: Vec<&&str> = all.windows(2).filter(|two| two[0] == two[1]).map(|two| &two[0]).collect();
-        assert!(taken.is_empty(), "give one of the questions another name or path: {taken:?}");
     }
 }
