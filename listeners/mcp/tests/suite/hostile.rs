@@ -1,7 +1,9 @@
 //! A server that does what no server should is refused or bounded, and other calls go on.
 
 use rmcp::model::{ElicitResult, ElicitationAction, JsonObject};
-use systole_mcp::client::{AskedCall, NoConnection, Revision, ToolCallEnd, ToolCallFault, WireEnd};
+use systole_mcp::client::{
+    AskedCall, McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault, WireEnd,
+};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
@@ -92,6 +94,15 @@ async fn g3_too_many_tools_and_endless_pages_are_refused() {
     }
     let server = connect(hostile("same-page"), Revision::Legacy).await.unwrap();
     assert_eq!(server.connection.tools().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn g3_a_program_that_ended_before_it_was_asked_is_reported() {
+    // Its input is gone, and the end of its output did not come yet.
+    let ((output, _still_open), (input, ended)) = (tokio::io::duplex(64), tokio::io::duplex(64));
+    drop(ended);
+    let unconnected = McpConnection::over(output, input, Revision::Legacy).await.err();
+    assert_eq!(unconnected, Some(NoConnection::Ended(WireEnd::Closed)));
 }
 
 #[tokio::test]
