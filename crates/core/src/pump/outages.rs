@@ -73,7 +73,7 @@ impl Outage {
     }
 
     /// The call to try now, unless the one before is still at work.
-    fn trial(&mut self, room: impl Fn(&ReadyTurn) -> TrialRoom) -> Option<ReadyTurn> {
+    fn pick_trial(&mut self, room: impl Fn(&ReadyTurn) -> TrialRoom) -> Option<ReadyTurn> {
         self.going.retain(|one| room(one) != TrialRoom::Gone);
         let tried = self.tries.as_ref().map(&room);
         if tried == Some(TrialRoom::Open) {
@@ -204,7 +204,7 @@ impl Outages {
         }
         while let Some((party, outage)) = self.all.iter_mut().find(|(_, one)| one.is_due(now)) {
             outage.next = Some(now.plus(pause_ms(outage.trials, seed)));
-            if let Some(work) = outage.trial(|work| room(party, work)) {
+            if let Some(work) = outage.pick_trial(|work| room(party, work)) {
                 return Some(work);
             }
             self.all.retain(|_, outage| !outage.is_over());

@@ -194,7 +194,7 @@ impl Engine {
         while !self.outages.is_empty() {
             let seed = self.ports.seeds.draw();
             let mut outages = std::mem::take(&mut self.outages);
-            let work = outages.trial(now, seed, |party, work| self.trial_room(party, work));
+            let work = outages.trial(now, seed, |party, work| self.find_trial_room(party, work));
             self.outages = outages;
             let Some(work) = work else { break };
             self.goes_on(work);
@@ -210,7 +210,7 @@ impl Engine {
 
     /// Whether a call can be tried for the one it waits for. While it is tried it may come to wait for someone else, for
     /// days, and must not keep others from being tried for so long.
-    fn trial_room(&self, party: &AwayParty, work: &ReadyTurn) -> TrialRoom {
+    fn find_trial_room(&self, party: &AwayParty, work: &ReadyTurn) -> TrialRoom {
         let Some(call) = self.state.due_call(&work.id) else { return TrialRoom::Gone };
         let waits_for_another = call.waits.as_ref().is_some_and(|wait| wait.outage != party.word);
         if waits_for_another || self.is_paused(&work.id.thread) {
