@@ -129,8 +129,8 @@ impl QueryMoment for Looking {
     }
 
     fn sees_all(&self) -> bool {
-        let reads = |roles: &[String]| roles.iter().any(|role| role == Role::Read.as_str());
-        self.elsewhere.as_ref().is_none_or(|elsewhere| reads(&elsewhere.status.roles))
+        let roles = self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.status.roles.as_ref());
+        roles.is_none_or(|roles| roles.iter().any(|role| role == Role::Read.as_str()))
     }
 
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {

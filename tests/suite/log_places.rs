@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use systole_core::types::ids::{CallPath, ThreadId};
-use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, LogWriter, Position, ReadBack};
 use systole_core::types::record::Record;
 use systole_log::sqlite::{self, SqliteReader};
 use systole_soak::dice::SeededDice;
@@ -284,6 +284,24 @@ fn a_log_that_was_cut_back_behind_its_entries_gets_them_again() {
     wrote.extend((0..50).map(|n| item(&mut author, &root(30), 1, 1, n)));
     assert!(matches!(opened.writer.commit(&batch(wrote[200..].to_vec())), Commit::Committed(Position(250))));
     compare(&opened.reader, &wrote, &mut SeededDice::new(4), "cut and written on");
+}
+
+#[test]
+fn a_log_as_claimed_shows_what_comes_after_lost_records() {
+    let folder = Folder::new();
+    let mut author = Author::default();
+    let wrote: Vec<Record> = (0..300).map(|_| author.note(&root(1), 10)).collect();
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit(&batch(wrote)), Commit::Committed(Position(300))));
+    drop(opened);
+    // One in the middle of a page, the last of one, and a page of them.
+    edit_at(&folder.log(), "DELETE FROM record WHERE pos IN (10, 64) OR pos BETWEEN 129 AND 260");
+    let claimed = sqlite::open_reading(&folder.log()).unwrap().as_claimed();
+    let left: Vec<u64> = (1..=300).filter(|n| ![10, 64].contains(n) && !(129..=260).contains(n)).collect();
+    let (log, thread): (&dyn LogReader, ThreadId) = (&claimed, root(1));
+    let shown = log.records_of(&thread, 1);
+    assert_eq!(shown.map(|placed| placed.unwrap().0.0).collect::<Vec<u64>>(), left);
+    assert_eq!(claimed.of_thread(&root(1), 60, 10).unwrap().len(), 10);
 }
 
 #[test]

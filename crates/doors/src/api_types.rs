@@ -313,9 +313,9 @@ pub struct OrganismStatus {
     /// see it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<ApiAlarm>,
-    /// The roles of the client that asks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<String>,
+    /// The roles of the client that asks. An organism of an older version does not name them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
 }
 
 /// The refusal of an answer about all threads to a client that may see only its own.
@@ -373,7 +373,7 @@ impl OrganismStatus {
             position: front.tail().borrow().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             alarms: front.alarms().into_iter().map(ApiAlarm::of).collect(),
-            roles: Vec::new(),
+            roles: None,
         }
     }
 }

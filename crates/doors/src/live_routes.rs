@@ -186,6 +186,6 @@ pub(super) async fn status(
         status.alarms.clear();
     }
     let has = |role: &&Role| state.front.composition().has_role(&client, **role);
-    status.roles = Role::ALL.iter().filter(has).map(|role| role.as_str().to_owned()).collect();
+    status.roles = Some(Role::ALL.iter().filter(has).map(|role| role.as_str().to_owned()).collect());
     Json(status).into_response()
 }

@@ -20,10 +20,10 @@ pub const ASKS: usize = 64;
 pub const JOURNAL: usize = 64;
 /// Bytes of an answer to a question. The rest comes with the next question.
 pub const PAGE_BYTES: usize = 256 << 10;
-/// Most records of a log on one page. For each page the reader looks up the last head of every thread in it, so larger
-/// pages are faster: with 300 busy threads, a log takes 1.7 times as long in pages of 64.
-pub const LOG_PAGE: usize = 1024;
-/// Records on the first page. Many threads end there, and a reader that needs a few records reads no more.
+/// Most records of a log on one page, if the whole log is read. For each page the reader looks up the last head of every
+/// thread in it, so larger pages are faster; but a page of the largest bodies has to fit into memory.
+pub const LOG_PAGE: usize = 256;
+/// Records on the first page, and on each page of one thread, where larger ones gain nothing.
 pub const LOG_PAGE_FIRST: usize = 64;
 /// Bytes of the bodies on one page up to which the next page has twice as many records. Otherwise it has half as many.
 pub const LOG_PAGE_BYTES: usize = 4 << 20;

@@ -214,10 +214,19 @@ impl LogReader for SqliteReader {
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
         self.pool.read_with(|reading| {
-            let Reading { connection, newest, .. } = &mut *reading;
-            let places = newest.of_thread(connection, thread.as_str(), number(seq), limit);
-            let places = places.map_err(|e| self.fault(&e))?;
-            self.at(reading, thread, &places)
+            let (mut found, mut from) = (Vec::new(), number(seq));
+            loop {
+                let Reading { connection, newest, .. } = &mut *reading;
+                let left = limit - found.len();
+                let places = newest.of_thread(connection, thread.as_str(), from, left);
+                let places = places.map_err(|e| self.fault(&e))?;
+                found.extend(self.at(reading, thread, &places)?);
+                // What is not there leaves room for later records: fewer than `limit` mean the end of the thread.
+                match places.last() {
+                    Some((last, _)) if places.len() == left && found.len() < limit => from = last + 1,
+                    _ => return Ok(found),
+                }
+            }
         })
     }
 

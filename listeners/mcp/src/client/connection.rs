@@ -230,11 +230,20 @@ impl McpConnection {
 fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<WireEnd>) -> NoConnection {
     match (end.get(), fault) {
         (Some(end), _) => NoConnection::Ended(end.clone()),
+        // A program that ended reads nothing more, which may show before its output ends.
+        (None, ClientInitializeError::TransportError { error, .. }) if is_broken_pipe(error) => {
+            NoConnection::Ended(WireEnd::Closed)
+        }
         (None, ClientInitializeError::TransportError { error, .. }) => {
             NoConnection::Unreachable(plain_words(error))
         }
         (None, _) => NoConnection::NoMcp { what, words: fault.to_string() },
     }
+}
+
+fn is_broken_pipe(fault: &DynamicTransportError) -> bool {
+    let fault = fault.error.downcast_ref::<std::io::Error>();
+    fault.is_some_and(|fault| fault.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// The innermost words of a fault: the library puts its own before them.

@@ -81,17 +81,12 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (output, end) = (self.output.clone(), self.end.clone());
+        let output = self.output.clone();
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut output = output.lock().await;
-            let written = output.write_all(&line).await;
-            // A program that ended reads nothing more. That may show before its output ends.
-            if written.as_ref().is_err_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe) {
-                let _earlier = end.set(WireEnd::Closed);
-            }
-            written?;
+            output.write_all(&line).await?;
             output.flush().await
         }
     }
