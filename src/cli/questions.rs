@@ -34,7 +34,7 @@ pub(super) struct AskedQuestion {
     typed: Vec<(&'static str, String)>,
 }
 
-fn argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
+fn build_argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
     let mut argument = Arg::new(field.name).help(field.about).value_name(field.metavar);
     if !field.choices.is_empty() {
         argument = argument.value_parser(PossibleValuesParser::new(field.choices));
@@ -47,17 +47,17 @@ fn argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
 }
 
 /// The command of a question.
-fn command_of(row: &'static QueryRow) -> Command {
+fn build_command(row: &'static QueryRow) -> Command {
     let examples = row.examples.iter().map(|example| format!("\n  {example}"));
     // The shared options would put their own words in place of the question's, so it says its own afterwards.
     let command = PastPosition::augment_args(Place::augment_args(Command::new(row.name)));
     let command = command.about(row.about).after_help(format!("Examples:{}", examples.collect::<String>()));
-    row.fields.iter().fold(command, |command, field| command.arg(argument(field, row.subject())))
+    row.fields.iter().fold(command, |command, field| command.arg(build_argument(field, row.subject())))
 }
 
 impl Subcommand for AskedQuestion {
     fn augment_subcommands(command: Command) -> Command {
-        QUERIES.iter().fold(command, |command, row| command.subcommand(command_of(row)))
+        QUERIES.iter().fold(command, |command, row| command.subcommand(build_command(row)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -104,7 +104,7 @@ impl AskedQuestion {
             Some(subject) if subject.name == name && self.typed.is_empty() => Some("@last".to_owned()),
             _ => self.typed.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()),
         };
-        let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.unanswered(fault))?;
+        let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.report_fault(fault))?;
         if screen.json {
             screen.value(&answer.value);
             return Ok(CommandExit::Done);
@@ -144,7 +144,7 @@ impl QueryMoment for Looking {
 
 impl Looking {
     /// Reports why a question has no answer.
-    fn unanswered(&self, fault: QueryFault) -> CommandExit {
+    fn report_fault(&self, fault: QueryFault) -> CommandExit {
         let refuse = |refusal: &Refusal| {
             refused::say(self.screen, &ApiRefusal::from(refusal));
             refused::exit_of(refusal.code)
@@ -153,7 +153,7 @@ impl Looking {
             QueryFault::Log(fault) => self.fault(&fault),
             QueryFault::Search(fault) => find::search_fault(self, &fault),
             QueryFault::Unfound(why) => not_found(self.screen, &why),
-            QueryFault::Mistake(mistake) => mistaken(self.screen, &mistake),
+            QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
             QueryFault::NeedsRead(what) => refuse(&needs_read(what)),
             QueryFault::Refused(refusal) => refuse(&refusal),
         }
@@ -161,7 +161,7 @@ impl Looking {
 }
 
 /// Reports a wrong value.
-fn mistaken(screen: Screen, mistake: &ArgumentMistake) -> CommandExit {
+fn report_mistake(screen: Screen, mistake: &ArgumentMistake) -> CommandExit {
     match mistake {
         ArgumentMistake::Unfit { field, value, words, examples } => {
             let exit = screen.fail(CommandExit::Usage, format!("--{field} `{value}`: {words}"));

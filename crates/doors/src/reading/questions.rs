@@ -29,18 +29,19 @@ use systole_queries::search::SearchHit;
 
 /// The path and the service of every route of a question.
 pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
-    QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (route.path, service(row, route))))
+    QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (route.path, serve_route(row, route))))
 }
 
-fn service(row: &'static QueryRow, route: &'static QueryRoute) -> MethodRouter<Arc<HttpState>> {
-    let serve = move |State(state): State<Arc<HttpState>>,
-                      Extension(Caller(client)): Extension<Caller>,
-                      Path(parts): Path<BTreeMap<String, String>>,
-                      query: RawFields| { asked(row, route, state, client, parts, query) };
+fn serve_route(row: &'static QueryRow, route: &'static QueryRoute) -> MethodRouter<Arc<HttpState>> {
+    let serve =
+        move |State(state): State<Arc<HttpState>>,
+              Extension(Caller(client)): Extension<Caller>,
+              Path(parts): Path<BTreeMap<String, String>>,
+              query: RawFields| { answer_route(row, route, state, client, parts, query) };
     get(serve)
 }
 
-async fn asked(
+async fn answer_route(
     row: &'static QueryRow,
     route: &'static QueryRoute,
     state: Arc<HttpState>,
@@ -64,7 +65,7 @@ pub(crate) fn ask(
     (row.ask)(moment, typed).map_err(|fault| match fault {
         QueryFault::Log(fault) => ReadFault::Log(fault),
         QueryFault::Search(fault) => search_fault(fault),
-        QueryFault::Mistake(mistake) => ReadFault::Refused(unfit(&mistake)),
+        QueryFault::Mistake(mistake) => ReadFault::Refused(refuse_mistake(&mistake)),
         QueryFault::Unfound(_) => ReadRefusal::unknown_thread().into(),
         QueryFault::NeedsRead(what) => ReadRefusal::needs_read(what).into(),
         QueryFault::Refused(refusal) => ReadRefusal::from(*refusal).into(),
@@ -72,7 +73,7 @@ pub(crate) fn ask(
 }
 
 /// The refusal of a wrong value.
-fn unfit(mistake: &ArgumentMistake) -> ReadRefusal {
+fn refuse_mistake(mistake: &ArgumentMistake) -> ReadRefusal {
     let refusal = match mistake {
         ArgumentMistake::Unfit { field, words, examples, .. } => {
             // A time of day alone would be in the time zone of the organism.
@@ -105,15 +106,15 @@ impl QueryMoment for LogMoment {
     }
 
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {
-        thread_of(self, typed).map_err(unanswered)
+        thread_of(self, typed).map_err(as_query_fault)
     }
 
     fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault> {
-        found_in(self, query, take).map_err(unanswered)
+        found_in(self, query, take).map_err(as_query_fault)
     }
 }
 
-fn unanswered(fault: ReadFault) -> QueryFault {
+fn as_query_fault(fault: ReadFault) -> QueryFault {
     match fault {
         ReadFault::Log(fault) => QueryFault::Log(fault),
         ReadFault::Refused(refusal) => {

@@ -168,8 +168,8 @@ impl Query for CostQuery {
 
     fn read(moment: &dyn QueryMoment, asked: &CostArguments) -> Result<CostAnswer, QueryFault> {
         match &asked.thread {
-            Some(thread) => Ok(tree(thread, read(moment.log(), thread)?)),
-            None => period(moment, asked),
+            Some(thread) => Ok(answer_of_tree(thread, read(moment.log(), thread)?)),
+            None => read_period(moment, asked),
         }
     }
 
@@ -182,12 +182,12 @@ impl Query for CostQuery {
                 return vec![Block::Note("no model was asked in this period".to_owned())];
             }
             CostAnswer::Tree { rows, all, .. } => {
-                let row = |row: &TreeRow| line(&[&row.listener, &row.model], &row.used);
-                (vec!["listener", "model"], rows.iter().map(row).collect(), line(&["all"], all))
+                let row = |row: &TreeRow| build_row(&[&row.listener, &row.model], &row.used);
+                (vec!["listener", "model"], rows.iter().map(row).collect(), build_row(&["all"], all))
             }
             CostAnswer::Period { by, rows, all } => {
-                let row = |row: &GroupRow| line(&[&row.value], &row.used);
-                (vec![*by], rows.iter().map(row).collect(), line(&["all"], all))
+                let row = |row: &GroupRow| build_row(&[&row.value], &row.used);
+                (vec![*by], rows.iter().map(row).collect(), build_row(&["all"], all))
             }
         };
         let facts = ["Requests", "Tokens in", "Tokens out", "Money", "Not known"]
@@ -196,11 +196,11 @@ impl Query for CostQuery {
     }
 }
 
-fn line(names: &[&str], row: &CostRow) -> FactRow {
+fn build_row(names: &[&str], row: &CostRow) -> FactRow {
     FactRow { names: names.iter().map(|name| (*name).to_owned()).collect(), facts: row.facts() }
 }
 
-fn tree(thread: &ThreadId, rows: CostRows) -> CostAnswer {
+fn answer_of_tree(thread: &ThreadId, rows: CostRows) -> CostAnswer {
     let all = joined(rows.values());
     let row = |((listener, model), used): ((systole_core::types::ids::Name, String), CostRow)| TreeRow {
         listener: listener.to_string(),
@@ -214,7 +214,7 @@ fn tree(thread: &ThreadId, rows: CostRows) -> CostAnswer {
 type RequestPlace = (ThreadId, Option<CallPath>, Option<u32>, u32, u64);
 
 /// Reads the requests of a period. The newest come first: the result of a request is seen before its start.
-fn period(moment: &dyn QueryMoment, asked: &CostArguments) -> Result<CostAnswer, QueryFault> {
+fn read_period(moment: &dyn QueryMoment, asked: &CostArguments) -> Result<CostAnswer, QueryFault> {
     let by = asked.by.unwrap_or_default();
     let mut rows = BTreeMap::<String, CostRow>::new();
     let mut results = HashMap::<RequestPlace, ModelCallOutcome>::new();
