@@ -121,9 +121,14 @@ impl Mailbox {
         if papers.closed {
             return Err((delivery, Refused::Closed));
         }
-        // One that is out already takes no further place.
+        // One that is out already takes no further place, also while it waits to be handed over again.
         let is_out = papers.out.contains_key(&delivery.lease.token.0);
-        let places = papers.waiting.len() + papers.unsent.len() + papers.out.len() - papers.expected.len();
+        let takes_place = |one: &&Delivery| {
+            let token = &one.lease.token.0;
+            !papers.out.contains_key(token) || papers.expected.contains(token)
+        };
+        let waiting = papers.waiting.iter().filter(takes_place).count();
+        let places = waiting + papers.unsent.len() + papers.out.len() - papers.expected.len();
         if !is_out && places >= self.room {
             return Err((delivery, Refused::Full));
         }
@@ -444,5 +449,16 @@ mod tests {
         assert_eq!(mailbox.recall_of(&LeaseToken("a".into())).await, CallBack::TimedOut);
         mailbox.overdue(Duration::ZERO).await;
         assert!(matches!(mailbox.next().await, MailboxItem::Cancel(_)));
+    }
+
+    #[test]
+    fn what_was_found_to_be_out_takes_one_place_until_it_is_handed_over_again() {
+        let mailbox = Mailbox::new(1);
+        let found = delivery("a");
+        mailbox.expect(&found.lease.token);
+        mailbox.found(&HashMap::from([(found.lease.token.0.clone(), 1)]));
+        assert!(mailbox.hand(found).is_ok());
+        assert!(mailbox.hand(delivery("b")).is_ok(), "the pump counts the slot of a as free a moment before");
+        assert!(matches!(mailbox.hand(delivery("c")), Err((_, Refused::Full))));
     }
 }
