@@ -29,7 +29,7 @@ quick: prepare
 
 # Every test.
 test: prepare-test
-	@$(CARGO) test --workspace --locked
+	@$(CARGO) test --workspace --locked --no-fail-fast
 
 # Formatting and lints; a warning is an error.
 lint: prepare
