@@ -108,7 +108,8 @@ impl QueryMoment for WholeLog {
 fn who_spoke_is_counted_for_programs_and_for_people() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.db");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/log-v3-threads.db"), &log).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/log-v3-threads.db"), &log)
+        .unwrap();
     let moment = WholeLog(systole_log::sqlite::open_reading(&log).unwrap());
     let question = row::<BusiestQuery>();
     let all = (question.ask)(&moment, &|_| None).unwrap();
