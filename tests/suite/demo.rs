@@ -36,7 +36,7 @@ fn h1_the_demo_shows_every_scene_and_its_last_line_runs() {
             "There is no terminal to ask at, so the request expires.",
             "Approval a1 has expired.",
             "That is not on the board.",
-            "records by an independent checker: 0 lost, 0 doubled",
+            "records, none altered; your answer is among them",
             "10 answered, 1 cut off by the kill",
         ] {
             assert!(unwrapped(&said).contains(words), "{round}: {words} is not in\n{said}");
@@ -54,6 +54,10 @@ fn h1_the_demo_shows_every_scene_and_its_last_line_runs() {
         let shown = Command::new("sh").args(["-c", next[0]]).current_dir(folder.path()).output().unwrap();
         assert!(String::from_utf8_lossy(&shown.stdout).contains("approval.expired"), "{next:?}: {shown:?}");
         assert!(next[1].ends_with(" init hello"), "{next:?}");
+        let log = next[0].split_once("--log ").unwrap().1.trim_matches('\'');
+        let read = systole_checker::log::LogSnapshot::read(Path::new(log)).unwrap();
+        let report = systole_checker::check(&read, &[]);
+        assert!(report.findings.is_empty() && report.counts.records > 50, "{report:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 1, "only the demo's own folder: {left:?}");
@@ -119,7 +123,9 @@ fn h1_the_demo_ends_well_when_no_one_answers_and_when_only_nonsense_is_typed() {
     for (terminal, folder) in [(unanswered, &silent), (answered, &nonsense)] {
         let (code, said) = terminal.end();
         assert_eq!(code, Some(0), "{said}");
-        for words in ["No answer, so the request expires.", "Approval a1 has expired.", "0 lost, 0 doubled"] {
+        for words in
+            ["No answer, so the request expires.", "Approval a1 has expired.", "none altered; your answer"]
+        {
             assert!(unwrapped(&said).contains(words), "{words} is not in\n{said}");
         }
         assert_eq!(pinned(folder.path()), 0);

@@ -187,7 +187,7 @@ def try_source():
     steps = [
         (git, git.replace("--quiet --quiet ", ""), ""),
         ("git clone --quiet systole.bundle systole", "git clone ADDRESS systole", ""),
-        ("cd systole && make demo", "", "by an independent checker: 0 lost"),
+        ("cd systole && make demo", "", "none altered; your answer"),
         ("cd systole && ./target/debug/systole init ~/hello", "", ""),
         ('cd systole && ./target/debug/systole ask -C ~/hello "Who is there?"', "", ANSWER),
     ]

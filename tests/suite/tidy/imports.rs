@@ -23,7 +23,7 @@ const CRATES: [CrateArrows; 27] = [
     ("crates/http", &[], NOTHING),
     ("crates/folder", &["schema"], NOTHING),
     ("crates/sandbox", &[], NOTHING),
-    ("crates/checker", &[], NOTHING),
+    ("tests/checker", &[], NOTHING),
     ("listeners/kit", &["schema", "wire"], NOTHING),
     ("listeners/workflow", &["kit"], NOTHING),
     ("listeners/agent", &["http", "kit", "workflow"], NOTHING),
@@ -77,7 +77,6 @@ const CRATES: [CrateArrows; 27] = [
             "agent",
             "bus",
             "carriers",
-            "checker",
             "code",
             "config",
             "core",
@@ -343,7 +342,7 @@ fn a_listener_stands_on_the_kit_alone() {
 fn what_judges_shares_no_code_with_what_it_judges() {
     let of_ours =
         ["systole", "systole_core", "systole_kit", "systole_wire", "systole_schema", "systole_agent"];
-    for judge in ["crates/checker/src/", "crates/proof/src/", "tests/mock-model/src/"] {
+    for judge in ["tests/checker/src/", "crates/proof/src/", "tests/mock-model/src/"] {
         hold("a judge names what it judges", &naming(judge, &of_ours));
     }
 }
