@@ -19,10 +19,10 @@ Result<(), Refusal> {\n    if form.name.is_empty() && form.len() < 3 { return Er
 fn names() -> Arc<KnownNames> {
     let peer = |ns: &str, local: &str| KnownElement::new(ElementRole::Peer, ns, local).taken_by("finder");
     KnownNames::new()
-        .with(peer("urn:search", "search"))
-        .with(peer("urn:search", "extract"))
-        .with(peer("urn:commands", "create_file"))
-        .with(KnownElement::new(ElementRole::Returns, "urn:talk", "answer"))
+        .with_element(peer("urn:search", "search"))
+        .with_element(peer("urn:search", "extract"))
+        .with_element(peer("urn:commands", "create_file"))
+        .with_element(KnownElement::new(ElementRole::Returns, "urn:talk", "answer"))
         .into()
 }
 

@@ -74,8 +74,8 @@ impl Used {
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
         for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
-            let requests = asked.clone().times(turns(agent));
-            used.requests = used.requests.and(&requests);
+            let requests = asked.clone().multiply(turns(agent));
+            used.requests = used.requests.add_count(&requests);
             for model in file.models.iter().filter(|model| model.name == agent.model) {
                 match dearest(file, model) {
                     Some(price) => priced.push((price, requests.clone())),

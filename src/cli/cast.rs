@@ -45,7 +45,7 @@ impl InlineListener for Player {
     }
 
     fn taken(&self, asked: &Delivered) {
-        self.0.taken(asked);
+        self.0.mark_taken(asked);
     }
 }
 
@@ -54,11 +54,11 @@ struct Follower(Arc<systole_workflow::WorkflowListener>);
 
 impl InlineListener for Follower {
     fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(self.0.clone().answer(asked, line))
+        Box::pin(self.0.clone().answer_delivery(asked, line))
     }
 
     fn taken(&self, asked: &Delivered) {
-        self.0.taken(asked);
+        self.0.mark_taken(asked);
     }
 }
 
@@ -130,7 +130,7 @@ impl Makers<'_> {
     fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, Unmade> {
         let models = self.speakers(file, agent)?;
         let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
-        let made = made.map(|made| Arc::new(made.sleeping(self.sleeper.clone())));
+        let made = made.map(|made| Arc::new(made.with_sleeper(self.sleeper.clone())));
         made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
     }
 
@@ -152,14 +152,14 @@ impl Makers<'_> {
     fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
         if model.provider == Provider::Script {
             let script = self.script(model)?;
-            let scripted = ScriptedModel::new(script, &model.name, agent).sleeping(self.sleeper.clone());
+            let scripted = ScriptedModel::new(script, &model.name, agent).with_sleeper(self.sleeper.clone());
             return Ok(Arc::new(Arc::new(scripted)));
         }
         if let Some(adapter) = self.adapters.get(&model.name) {
             return Ok(adapter.clone());
         }
         let rehearse = format!("--set models.{}.provider=script, with answers in replies.yaml", model.name);
-        let access = ModelAccess::of(model, |name| std::env::var(name).ok())
+        let access = ModelAccess::from_lookup(model, |name| std::env::var(name).ok())
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse.clone()))?;
         let adapter = Adapter::new(model, access, HttpLimits::default(), None)
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse))?;
@@ -181,7 +181,7 @@ impl Makers<'_> {
             let words = format!("{key}: {shown}: {error}");
             Unmade::new(words, "a file of answers, as docs/reference/script.md describes one")
         })?;
-        let script = Script::read(&text).map_err(|unusable| {
+        let script = Script::from_text(&text).map_err(|unusable| {
             let words = format!("{shown}: {unusable}");
             Unmade::new(words, "docs/reference/script.md, which lists what an answer may say")
         })?;

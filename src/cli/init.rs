@@ -113,7 +113,7 @@ impl Init {
             screen.say("  try: --agent, or another template with agents; systole init --list shows them");
             return Err(exit);
         }
-        let wanted = self.provider.as_deref().and_then(Provider::named);
+        let wanted = self.provider.as_deref().and_then(Provider::from_word);
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let local = || LocalOllama::find(&std::env::var(ollama::HOST).unwrap_or_default());
         let chosen = provider::choose(wanted, is_set, local);

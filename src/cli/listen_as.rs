@@ -51,7 +51,7 @@ fn code(root: &str, rules: &[&str]) -> ExitCode {
                 async move {
                     tokio::select! {
                         said = listener.answer_to(asked.payload) => said,
-                        () = line.cancelled() => cancelled("code.cancelled"),
+                        () = line.wait_for_cancel() => cancelled("code.cancelled"),
                     }
                 }
             })
@@ -116,7 +116,7 @@ fn mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
 fn mcp_pin(place: &[&str]) -> ExitCode {
     match server_place(place).and_then(|place| pin_of(&place)) {
         Ok(pin) => {
-            Screen::of_process(false).document(pin.text().as_bytes());
+            Screen::of_process(false).document(pin.to_text().as_bytes());
             ExitCode::SUCCESS
         }
         Err(words) => fail(&words),

@@ -103,7 +103,7 @@ fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedR
 
 /// A link of a prompt's chain, with its texts as the model read them.
 fn read_link(text: &str) -> Option<PromptLink> {
-    let (before, parts): (Option<&str>, Vec<&str>) = match chain::read(text)? {
+    let (before, parts): (Option<&str>, Vec<&str>) = match chain::read_link(text)? {
         ParsedLink::Base { system, tools } => (None, vec![system, tools]),
         ParsedLink::Segment { before, messages } => (Some(before), vec![messages]),
         ParsedLink::Prompt { before, header } => (Some(before), vec![header]),

@@ -6,7 +6,7 @@ mod from;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use systole_kit::schema::nearest;
-use systole_workflow::explain::{StepSentence, sentences};
+use systole_workflow::explain::{StepSentence, write_sentences};
 use systole_workflow::spec::Workflow as Spec;
 
 use super::exit::CommandExit;
@@ -105,7 +105,7 @@ fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
     if let Some(description) = &workflow.description {
         lines.extend(wrapped("  ", 2, &plain(description)));
     }
-    for StepSentence { number, depth, text, .. } in sentences(workflow) {
+    for StepSentence { number, depth, text, .. } in write_sentences(workflow) {
         // Deeply nested steps keep room for their words.
         let lead = format!("{}{number}. ", "  ".repeat(depth.min(10).saturating_add(1)));
         lines.extend(wrapped(&lead, lead.len(), &plain(&text)));
@@ -114,7 +114,7 @@ fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
 }
 
 fn as_json(workflow: &Spec) -> Value {
-    let steps: Vec<Value> = sentences(workflow)
+    let steps: Vec<Value> = write_sentences(workflow)
         .into_iter()
         .map(|one| json!({"number": one.number, "id": one.id, "text": one.text}))
         .collect();

@@ -185,7 +185,7 @@ impl FinishedLog {
     /// deliveries, so its hash differs in each run, but its text must not.
     fn prompted(&self, body: &str) -> String {
         let Some(hash) = value(body, " prompt=\"") else { return body.to_owned() };
-        let before = |text: &str| match chain::read(text) {
+        let before = |text: &str| match chain::read_link(text) {
             Some(chain::ParsedLink::Segment { before, .. } | chain::ParsedLink::Prompt { before, .. }) => {
                 Some(before.to_owned())
             }
@@ -195,7 +195,7 @@ impl FinishedLog {
             Ok(links) => links,
             Err(why) => return format!("{body} whose prompt cannot be shown: {why}"),
         };
-        let texts = links.iter().map(|text| match chain::read(text) {
+        let texts = links.iter().map(|text| match chain::read_link(text) {
             Some(chain::ParsedLink::Segment { messages, .. }) => messages.to_owned(),
             Some(chain::ParsedLink::Prompt { header, .. }) => header.to_owned(),
             Some(chain::ParsedLink::Base { system, tools }) => [system, tools].concat(),

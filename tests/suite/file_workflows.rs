@@ -53,7 +53,7 @@ fn workflow<'f>(file: &'f OrganismFile, of: &str) -> &'f Workflow {
 }
 
 fn step<'w>(steps: &'w [Step], id: &str) -> &'w Step {
-    let inside = |step: &'w Step| std::iter::once(step).chain(step.inside());
+    let inside = |step: &'w Step| std::iter::once(step).chain(step.inner_steps());
     steps.iter().flat_map(inside).find(|step| step.id == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
@@ -157,7 +157,7 @@ fn a_stored_configuration_gives_the_same_workflows() {
     let file = loaded(&example());
     let section = &file.composition.sections[&name("decide")];
     assert_eq!(section.path, "workflows.decide");
-    assert_eq!(Workflow::read(&section.text).unwrap(), *workflow(&file, "decide"));
+    assert_eq!(Workflow::from_text(&section.text).unwrap(), *workflow(&file, "decide"));
     let again = config::read_source(&file.composition.source, Path::new("/")).unwrap();
     assert_eq!((again.hash, &again.sections), (file.composition.hash, &file.composition.sections));
     assert_eq!(again.budgets, file.composition.budgets);
@@ -378,7 +378,7 @@ fn steps_nest_to_sixty_four_levels() {
     let file = loaded(&with_goals(PAYLOADS, &goals));
     let mut steps = workflow(&file, "flow").steps.as_slice();
     let mut depth = 0;
-    while let Some(inside) = steps.first().map(Step::inside).filter(|inside| !inside.is_empty()) {
+    while let Some(inside) = steps.first().map(Step::inner_steps).filter(|inside| !inside.is_empty()) {
         (steps, depth) = (inside, depth + 1);
     }
     assert_eq!((depth, steps[0].id.as_str()), (64, "inner"));

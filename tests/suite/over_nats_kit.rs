@@ -100,7 +100,7 @@ async fn d7_after_a_rust_worker_is_killed_another_worker_gets_the_next_attempt()
     let attempts = Arc::new(Mutex::new(Vec::new()));
     let seen = attempts.clone();
     let other = Serving::of(house.worker(), move |turn| {
-        seen.lock().unwrap().push(turn.delivered().stamp.attempt);
+        seen.lock().unwrap().push(turn.delivery().stamp.attempt);
         answer("the other")
     });
     assert!(final_of(&mut voices).contains(">the other<"));
@@ -157,7 +157,7 @@ async fn d7_the_author_of_a_refused_reply_gets_the_refusal_and_does_not_resend()
     // It sends no renewal while it works.
     let silent = house.worker().slots(2).renew_every(Duration::from_secs(3600));
     let worker = Serving::of(silent, move |turn| {
-        if turn.delivered().stamp.attempt == 1 {
+        if turn.delivery().stamp.attempt == 1 {
             door.pass(turn);
             return answer("late");
         }

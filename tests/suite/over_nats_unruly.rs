@@ -47,7 +47,7 @@ fn sends(folder: &std::path::Path, listener: &str, words: &str) -> String {
 fn bosses(turn: &Turn<'_>) -> ReplyContent {
     let told = turn.answers().map_or(Vec::new(), |answers| answers.items);
     let told: Vec<String> = told.iter().map(|item| item.payload.as_ref().unwrap().text()).collect();
-    let number = turn.delivered().stamp.turn;
+    let number = turn.delivery().stamp.turn;
     if number > ROUNDS {
         return answer(&told.join(" ")).into();
     }
@@ -112,7 +112,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
     let worked = Arc::new(Mutex::new(Vec::new()));
     let noted = worked.clone();
     let boss = Serving::of(Worker::new(&proxy.url(), "shop", "boss").slots(8), move |turn| {
-        let stamp = &turn.delivered().stamp;
+        let stamp = &turn.delivery().stamp;
         noted.lock().unwrap().push((stamp.key.clone(), stamp.delivery.clone()));
         bosses(turn)
     });

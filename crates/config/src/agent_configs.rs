@@ -160,7 +160,7 @@ fn script(
     let read = match shelf.read(&named.value) {
         Ok(None) => return None,
         Ok(Some(bytes)) => match std::str::from_utf8(&bytes) {
-            Ok(text) => Script::read(text).map_err(|unusable| unusable.to_string()),
+            Ok(text) => Script::from_text(text).map_err(|unusable| unusable.to_string()),
             Err(_) => Err("it is not UTF-8".to_owned()),
         }
         .map_err(|why| format!("{}: {why}", named.value)),

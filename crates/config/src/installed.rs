@@ -34,7 +34,7 @@ pub(super) fn read(
     path: &str,
 ) -> Result<Option<InstallRequest>, ()> {
     let command: Vec<String> = words.iter().map(|word| word.value.clone()).collect();
-    let Some(read) = InstallRequest::of(&command) else { return Ok(None) };
+    let Some(read) = InstallRequest::from_command(&command) else { return Ok(None) };
     read.map(Some).map_err(|fault| {
         if let Some(word) = words.get(fault.word) {
             let message = format!("{path}: {}", fault.message);
@@ -52,13 +52,13 @@ pub(super) fn missing(
     let folder = install_folder(server);
     let record = match shelf.read(&format!("{folder}/{RECORD}")) {
         Ok(None) => return None,
-        Ok(Some(text)) => InstallRecord::read(&text),
+        Ok(Some(text)) => InstallRecord::from_text(&text),
         Err(_absent) => return Some(format!("the server is not installed in {folder}")),
     };
-    let starts = request.run(&folder);
+    let starts = request.build_command(&folder);
     let is_there = |word: &&String| word.starts_with(&folder);
     let Some(record) = record else { return Some(format!("{folder}/{RECORD} cannot be read")) };
-    if let Some(lines) = record.difference(request, &pin.packages) {
+    if let Some(lines) = record.find_difference(request, &pin.packages) {
         let first = lines.first().map(|line| format!(": {line}")).unwrap_or_default();
         return Some(format!("what is installed in {folder} is not what was pinned{first}"));
     }

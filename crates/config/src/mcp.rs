@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use systole_kit::schema::nearest;
 use systole_mcp::client::ServerAddress;
-use systole_mcp::pinned::vocabulary;
+use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::diagnostics::Diagnostics;
@@ -89,7 +89,8 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
         let command: Vec<String> = command.into_iter().map(|word| word.value).collect();
         installs = read.unwrap_or_default();
         let folder = install_folder(&party.key.value);
-        party.run = installs.as_ref().map_or_else(|| command.clone(), |request| request.run(&folder));
+        party.run =
+            installs.as_ref().map_or_else(|| command.clone(), |request| request.build_command(&folder));
         command
     };
     party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
@@ -216,7 +217,7 @@ fn made(
             return None;
         }
     };
-    let pin = match PinFile::read(&text) {
+    let pin = match PinFile::from_text(&text) {
         Ok(pin) => pin,
         Err(fault) => {
             report(Code::ConfigUnpinned, declared.at, &format!("{path}.mcp: {file}: {fault}"), &fix);
@@ -247,7 +248,7 @@ fn made(
     let hinted = pin.tools.iter().filter(|tool| declared.trusts_hints && tool.is_hinted_read_only());
     let named = declared.safe.iter().map(|safe| safe.value.clone());
     let safe = named.chain(hinted.map(|tool| tool.name.clone())).collect();
-    match vocabulary(server, &pin, safe) {
+    match build_vocabulary(server, &pin, safe) {
         Ok(vocabulary) => Some(vocabulary.xsd.into_bytes().into()),
         Err(fault) => {
             report(Code::ConfigSchema, declared.at, &format!("{path}.mcp: {fault}"), &fix);

@@ -21,7 +21,7 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, thinking
     for agent in &thinking.agents {
         let Some(model) = models.get(&*agent.model).copied() else { continue };
         // An unreadable schema that only an agent uses is reported where the agent is built.
-        let Ok(measured) = systole_agent::measure(agent, model) else { continue };
+        let Ok(measured) = systole_agent::measure_agent(agent, model) else { continue };
         let party = parties.get(&*agent.name);
         let named =
             party.and_then(|party| Some((party.path(), party.agent_config.as_ref()?.model.as_ref()?)));

@@ -41,7 +41,7 @@ fn agents(source: &[u8]) -> Option<HashSet<String>> {
 
 /// The link of a prompt's chain before this one.
 pub fn link_before(text: &str) -> Option<String> {
-    match chain::read(text) {
+    match chain::read_link(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())
         }
@@ -64,7 +64,7 @@ pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
     let mut add = |title: &str, text: &str| {
         parts.push(PromptPart { title: title.to_owned(), text: text.to_owned() });
     };
-    for link in links.iter().filter_map(|text| chain::read(text)) {
+    for link in links.iter().filter_map(|text| chain::read_link(text)) {
         match link {
             ParsedLink::Base { system, tools } => {
                 add("system", system);
@@ -107,7 +107,7 @@ fn words(part: &Value) -> (&'static str, String) {
 pub fn as_json(thread: &ThreadId, called: &JournaledCall, links: &[Arc<str>]) -> Value {
     let links: Vec<Value> = links
         .iter()
-        .filter_map(|text| chain::read(text))
+        .filter_map(|text| chain::read_link(text))
         .map(|link| match link {
             ParsedLink::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
             ParsedLink::Segment { messages, .. } => json!({ "messages": objects(messages) }),

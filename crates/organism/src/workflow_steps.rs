@@ -2,7 +2,7 @@
 //!
 //! The section of a configuration comes in; a step's sentence and its list go out, or all declared steps.
 
-use systole_workflow::explain::{sentence, sentences, unanswered};
+use systole_workflow::explain::{describe_unanswered, write_sentence, write_sentences};
 use systole_workflow::spec::{Step, StepAction, Workflow};
 
 use systole_core::types::composition::ListenerSection;
@@ -15,20 +15,20 @@ use systole_queries::why::ThreadWaits;
 
 /// A step in a section.
 pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
-    let workflow = Workflow::read(&section.text).ok()?;
+    let workflow = Workflow::from_text(&section.text).ok()?;
     let step = found(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
     let unanswered = match &step.work {
-        StepAction::Ask(question) => Some(unanswered(question)),
+        StepAction::Ask(question) => Some(describe_unanswered(question)),
         _ => None,
     };
-    Some(DescribedStep { sentence: sentence(step), list, unanswered })
+    Some(DescribedStep { sentence: write_sentence(step), list, unanswered })
 }
 
 /// All steps of a section in order, each with its depth, its id and its sentence. Empty if it is no workflow.
 pub fn sentences_of(section: &ListenerSection) -> Vec<(usize, String, String)> {
-    let Ok(workflow) = Workflow::read(&section.text) else { return Vec::new() };
-    sentences(&workflow).into_iter().map(|step| (step.depth, step.id, step.text)).collect()
+    let Ok(workflow) = Workflow::from_text(&section.text) else { return Vec::new() };
+    write_sentences(&workflow).into_iter().map(|step| (step.depth, step.id, step.text)).collect()
 }
 
 /// The picture of the newest run in a thread.
@@ -44,7 +44,7 @@ pub fn picture_of(
 
 /// The declared steps of a section, for the picture of a run; `None` if it is no workflow.
 pub fn declared_steps(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
-    Workflow::read(&section.text).ok().map(|workflow| steps_of(&workflow.steps))
+    Workflow::from_text(&section.text).ok().map(|workflow| steps_of(&workflow.steps))
 }
 
 fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
@@ -64,12 +64,12 @@ fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
             who,
             is_each: step.each.is_some(),
             keeps_failure: step.keeps_failure,
-            steps: steps_of(step.inside()),
+            steps: steps_of(step.inner_steps()),
         }
     };
     steps.iter().map(one).collect()
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
-    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inside(), id) })
+    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inner_steps(), id) })
 }

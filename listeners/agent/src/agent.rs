@@ -73,8 +73,8 @@ impl Agent {
     /// # Errors
     /// If its model is not among them, or one of its schemas cannot be read.
     pub fn new(spec: spec::AgentSpec, models: Arc<Models>) -> Result<Self, SchemaFault> {
-        let terms = AgentTerms::of(&spec)?;
-        let Some(limits) = models.model(&spec.model).cloned() else {
+        let terms = AgentTerms::from_spec(&spec)?;
+        let Some(limits) = models.find_model(&spec.model).cloned() else {
             let words = "no model has this name".to_owned();
             return Err(SchemaFault { name: spec.model, words });
         };
@@ -82,20 +82,20 @@ impl Agent {
     }
 
     /// For an agent with several processes under one name. The accepted reply to a turn may be another process's. So
-    /// a conversation continues from here only after [`Agent::taken`].
+    /// a conversation continues from here only after [`Agent::mark_taken`].
     #[must_use]
     pub fn one_of_many(self) -> Self {
         Self { kept: self.kept.one_of_many(), ..self }
     }
 
     /// Notes that the answer to this delivery was accepted.
-    pub fn taken(&self, asked: &Delivered) {
-        self.kept.taken(asked);
+    pub fn mark_taken(&self, asked: &Delivered) {
+        self.kept.mark_taken(asked);
     }
 
     /// Answers a delivery.
     pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyContent {
-        match self.whole(&asked, &*line).await {
+        match self.answer_turn(&asked, &*line).await {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
@@ -107,25 +107,25 @@ impl Agent {
         }
     }
 
-    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
+    async fn answer_turn(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
-        let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
+        let (mut conversation, seen) = self.read_conversation(asked, answers, line).await?;
         let (stamp, wrap_up) = (&asked.stamp, wrap_up.as_deref());
         if let Some(failure) = self.asked_for_more(&conversation) {
             return Ok(failure);
         }
         if conversation.unusable >= self.spec.attempts {
-            let why = unusable(conversation.unusable, conversation.last_failure.as_deref());
-            return Ok(self.report(&conversation, wrap_up, &why, None));
+            let why = describe_unusable(conversation.unusable, conversation.last_failure.as_deref());
+            return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
         if conversation.repeated + 1 >= SAME {
             let why = format!("the model gave the same answer {SAME} times in a row");
-            return Ok(self.report(&conversation, wrap_up, &why, None));
+            return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
-        let room = guard::room(&self.limits, &conversation, conversation.terms.tools_tokens);
+        let room = guard::measure_room(&self.limits, &conversation, conversation.terms.tools_tokens);
         if room == Room::None {
-            return Ok(self.report(&conversation, wrap_up, "the model's window is full", None));
+            return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
         }
         let only_final = wrap_up.is_some() || room == Room::FinalOnly;
         let header = turn::Header {
@@ -140,7 +140,7 @@ impl Agent {
         };
         let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
         let ask = Ask { models, spec, limits, conversation: &conversation, header: &header, asked };
-        let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
+        let came = turn::ask_once(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
             Came::Heard(heard) => heard,
@@ -157,21 +157,21 @@ impl Agent {
         let tasks_given = conversation.tasks_given;
         let allowed = Allowed { only_final, nonce: &conversation.nonce, tasks_given };
         let CallTerms { agent, contracts, .. } = &*conversation.terms;
-        let mut taken = dialect::take(agent, contracts, &heard, allowed);
+        let mut taken = dialect::read_answer(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
         if conversation.told_to_think {
             taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");
         }
         // A final that was held back because steps or children are open may rightly be repeated.
-        let said_again = conversation.last_said.as_deref() == Some(heard.text().as_str());
+        let said_again = conversation.last_said.as_deref() == Some(heard.joined_text().as_str());
         if said_again && heard.calls().next().is_none() && taken.ending.is_none() {
-            taken.wrong("stuck-repeating", "");
+            taken.add_failure("stuck-repeating", "");
         }
         // A final is nearly always accepted. If it is not, the conversation is rebuilt from its view.
         let ends = taken.ending.is_some();
         let full = (room == Room::FinalOnly).then_some("the model's window is nearly full");
         let last = Last { wrap_up: wrap_up.or(full), only_final };
-        let said = self.said(&conversation, taken, last, line).await?;
+        let said = self.reply_to(&conversation, taken, last, line).await?;
         if !ends && !is_over(&said) {
             self.kept.keep(asked, KeptConversation { conversation, heard: Some(heard), seen });
         }
@@ -188,7 +188,7 @@ impl Agent {
     }
 
     /// The conversation up to this delivery, and the number of messages in the view, if known.
-    async fn conversation(
+    async fn read_conversation(
         &self,
         asked: &Delivered,
         answers: Option<Answers>,
@@ -201,24 +201,24 @@ impl Agent {
             let mut conversation = kept.conversation;
             if !self.spec.sees_thread {
                 let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
-                conversation.add(&self.terms, &Happened::Turn(turn));
+                conversation.add_event(&self.terms, &Happened::Turn(turn));
                 return Ok((conversation, 0));
             }
             // A delivery does not contain what others said during the turn. So the agent reads the view, with the
             // turn, from where it stopped.
-            let viewed = viewing::view(line, kept.seen + 1).await?;
+            let viewed = viewing::read_view(line, kept.seen + 1).await?;
             for happened in &viewed.happened {
-                conversation.add(&self.terms, happened);
+                conversation.add_event(&self.terms, happened);
             }
             return Ok((conversation, viewed.count));
         }
-        let viewed = viewing::view(line, 0).await?;
+        let viewed = viewing::read_view(line, 0).await?;
         let request = |(at, happened): (usize, &Happened)| match happened {
             Happened::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
             Happened::Turn(_) | Happened::Overheard(_) => None,
         };
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
-        let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary()));
+        let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary_call()));
         let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began);
         // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
         let is_long = viewed.happened.len() - request > TURNS;
@@ -226,7 +226,7 @@ impl Agent {
             viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
         conversation.begin(&self.terms, earlier);
         for happened in since {
-            conversation.add(&self.terms, happened);
+            conversation.add_event(&self.terms, happened);
         }
         Ok((conversation, viewed.count))
     }
@@ -236,7 +236,7 @@ impl Agent {
         let mark = &conversation.mark;
         let said_it = || {
             let calls = heard.calls().any(|call| mark.is_in(&call.arguments) || mark.is_in(&call.name));
-            calls || mark.is_in(&heard.text())
+            calls || mark.is_in(&heard.joined_text())
         };
         // The code may be written with references or escapes, so it shows only in the resulting payloads.
         let does_it = |taken: &Taken| {
@@ -251,17 +251,17 @@ impl Agent {
             taken.clear_acts();
             taken.plans.clear();
             taken.ending = None;
-            taken.wrong("mark-in-output", "");
+            taken.add_failure("mark-in-output", "");
         }
         // Reports may quote the model's words, and they reach the caller if there is no further turn.
         let repairs = taken.repairs.iter_mut().map(|repair| &mut repair.reason);
         for reason in taken.reasons.iter_mut().chain(repairs) {
-            reason.words = mark.cover(&reason.words);
+            reason.words = mark.cover_mark(&reason.words);
         }
     }
 
     /// The reply of the agent, given its model's answer.
-    async fn said(
+    async fn reply_to(
         &self,
         conversation: &Conversation,
         taken: Taken,
@@ -269,24 +269,24 @@ impl Agent {
         line: &(dyn Line + '_),
     ) -> Result<ReplyContent, NotTaken> {
         for Repair { reason, .. } in &taken.repairs {
-            line.notice(&reason.code(), &reason.told()).await?;
+            line.notice(&reason.code(), &reason.describe()).await?;
         }
-        let reasons = failures::weightiest(taken.reasons.clone());
+        let reasons = failures::pick_weightiest(taken.reasons.clone());
         if !taken.is_usable() {
             let attempts = conversation.unusable + 1;
-            let failure = reasons.first().map(|reason| format!("{}: {}", reason.code(), reason.told()));
+            let failure = reasons.first().map(|reason| format!("{}: {}", reason.code(), reason.describe()));
             if last.only_final || attempts >= self.spec.attempts {
-                let why = unusable(attempts, failure.as_deref());
+                let why = describe_unusable(attempts, failure.as_deref());
                 let why = if last.only_final { failure.unwrap_or(why) } else { why };
-                return Ok(self.report(conversation, last.wrap_up, &why, taken.unused.as_deref()));
+                return Ok(self.build_report(conversation, last.wrap_up, &why, taken.unused.as_deref()));
             }
-            return self.again(&reasons, line).await;
+            return self.ask_again(&reasons, line).await;
         }
         for reason in reasons {
-            line.notice(&reason.code(), &reason.told()).await?;
+            line.notice(&reason.code(), &reason.describe()).await?;
         }
         let mut items: Vec<Item> =
-            dialect::note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
+            dialect::write_note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
         let waits = taken.has_tasks();
         items.extend(taken.acts.into_iter().map(|act| Item {
             to: act.to,
@@ -300,22 +300,22 @@ impl Agent {
     }
 
     /// The output is unusable. The model sees why in its next turn.
-    async fn again(
+    async fn ask_again(
         &self,
         reasons: &[AgentFailure],
         line: &(dyn Line + '_),
     ) -> Result<ReplyContent, NotTaken> {
         for second in reasons.iter().skip(1) {
-            line.notice(&second.code(), &second.told()).await?;
+            line.notice(&second.code(), &second.describe()).await?;
         }
         let first = reasons.first();
         let code = first.map_or_else(|| "agent.prose-only".to_owned(), AgentFailure::code);
-        Ok(ReplyContent::Again { code, words: first.map(AgentFailure::told).unwrap_or_default() })
+        Ok(ReplyContent::Again { code, words: first.map(AgentFailure::describe).unwrap_or_default() })
     }
 
     /// The report that ends a call without a final from its model: the reason, the model's last thought, and the words
     /// of its last answer if that could not be used. No caller takes these words for an answer.
-    fn report(
+    fn build_report(
         &self,
         conversation: &Conversation,
         wrap_up: Option<&str>,
@@ -342,8 +342,8 @@ impl Agent {
                 format!("\nIts last answer, which was not accepted: {}", beginning_of(unused))
             }));
         let mark = &conversation.mark;
-        let (reason, words) = (mark.cover(&in_last_turn(why)), mark.cover(&words));
-        let report = dialect::report("synthetic", outcome, Some(&reason), &words);
+        let (reason, words) = (mark.cover_mark(&in_last_turn(why)), mark.cover_mark(&words));
+        let report = dialect::write_report("synthetic", outcome, Some(&reason), &words);
         ReplyContent::Items(report.into_iter().map(Item::plain).collect())
     }
 }
@@ -359,7 +359,7 @@ fn beginning_of(unused: &str) -> String {
 }
 
 /// Why a call ends after that many unusable answers.
-fn unusable(attempts: u32, last: Option<&str>) -> String {
+fn describe_unusable(attempts: u32, last: Option<&str>) -> String {
     let last = last.map(|last| format!("; the last one: {last}")).unwrap_or_default();
     format!("no usable answer of the model in {attempts} attempts{last}")
 }

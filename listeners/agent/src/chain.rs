@@ -19,31 +19,34 @@ pub struct StoredLink {
 }
 
 impl StoredLink {
-    fn of(text: String) -> Self {
-        Self { hash: hex(&Sha256::digest(text.as_bytes())), text }
+    fn from_text(text: String) -> Self {
+        Self { hash: as_hex(&Sha256::digest(text.as_bytes())), text }
     }
 
     /// The base: the first link.
     #[must_use]
-    pub fn base(system: &str, tools: &str) -> Self {
-        Self::of(format!("{}{system}{tools}", head(BASE, &[("system", system), ("tools", tools)])))
+    pub fn from_base(system: &str, tools: &str) -> Self {
+        Self::from_text(format!(
+            "{}{system}{tools}",
+            write_head(BASE, &[("system", system), ("tools", tools)])
+        ))
     }
 
     /// A segment after the link with that hash.
     #[must_use]
-    pub fn segment(before: &str, messages: &str) -> Self {
-        Self::of(format!("{}{before}\n{messages}", head(SEGMENT, &[("messages", messages)])))
+    pub fn from_segment(before: &str, messages: &str) -> Self {
+        Self::from_text(format!("{}{before}\n{messages}", write_head(SEGMENT, &[("messages", messages)])))
     }
 
     /// A whole prompt: the chain up to the link with that hash, and the header of the turn.
     #[must_use]
-    pub fn prompt(before: &str, header: &str) -> Self {
-        Self::of(format!("{}{before}\n{header}", head(PROMPT, &[("header", header)])))
+    pub fn from_prompt(before: &str, header: &str) -> Self {
+        Self::from_text(format!("{}{before}\n{header}", write_head(PROMPT, &[("header", header)])))
     }
 }
 
 /// The first lines of a link: its kind, and the size of each part in bytes.
-fn head(what: &str, parts: &[(&str, &str)]) -> String {
+fn write_head(what: &str, parts: &[(&str, &str)]) -> String {
     let mut head = format!("{what}\n");
     for (name, text) in parts {
         head.extend([name, " ", &text.len().to_string(), "\n"]);
@@ -79,12 +82,12 @@ pub enum ParsedLink<'t> {
 
 /// Reads a link. `None` if the text is not a link.
 #[must_use]
-pub fn read(text: &str) -> Option<ParsedLink<'_>> {
+pub fn read_link(text: &str) -> Option<ParsedLink<'_>> {
     let (what, rest) = text.split_once('\n')?;
-    let (first, rest) = length(rest)?;
+    let (first, rest) = read_length(rest)?;
     match what {
         BASE => {
-            let (second, rest) = length(rest)?;
+            let (second, rest) = read_length(rest)?;
             let (system, tools) = (rest.get(..first)?, rest.get(first..)?);
             (tools.len() == second).then_some(ParsedLink::Base { system, tools })
         }
@@ -100,12 +103,12 @@ pub fn read(text: &str) -> Option<ParsedLink<'_>> {
     }
 }
 
-fn length(text: &str) -> Option<(usize, &str)> {
+fn read_length(text: &str) -> Option<(usize, &str)> {
     let (line, rest) = text.split_once('\n')?;
     Some((line.split_once(' ')?.1.parse().ok()?, rest))
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn as_hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -60,13 +60,13 @@ pub struct SchemaFault {
 }
 
 impl Contracts {
-    pub(crate) fn of(agent: &AgentSpec) -> Result<Self, SchemaFault> {
+    pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
         let shelf = Shelf { agent };
-        let judged = shelf.all(&agent.accepts)?;
+        let judged = shelf.read_all(&agent.accepts)?;
         let mut contracts =
-            Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, goal: None, judged };
+            Self { actions: Vec::new(), finals: shelf.read_all(&agent.returns)?, goal: None, judged };
         for peer in &agent.peers {
-            contracts.judged.extend(shelf.all(&peer.returns)?);
+            contracts.judged.extend(shelf.read_all(&peer.returns)?);
             for taken in peer.accepts.iter().filter(|taken| !is_made(&taken.element)) {
                 let same = |action: &&mut Action| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
@@ -74,7 +74,7 @@ impl Contracts {
                     action.needs_approval |= peer.needs_approval;
                     continue;
                 }
-                let (known, given) = (shelf.known(taken)?, shelf.all(&peer.returns)?);
+                let (known, given) = (shelf.read_contract(taken)?, shelf.read_all(&peer.returns)?);
                 let needs_approval = peer.needs_approval || known.model.is_dangerous(&taken.element.local);
                 let takers = vec![peer.name.clone()];
                 let broadcast = Vec::new();
@@ -91,12 +91,15 @@ impl Contracts {
     }
 
     /// The agent's contracts with the models of their schemas.
-    pub(crate) fn known(agent: &AgentSpec, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
-        Shelf { agent }.all(contracts)
+    pub(crate) fn read_contracts(
+        agent: &AgentSpec,
+        contracts: &[ElementContract],
+    ) -> Result<Vec<Known>, SchemaFault> {
+        Shelf { agent }.read_all(contracts)
     }
 
     /// Whether a peer or a final has an element of that local name.
-    pub(crate) fn has(&self, local: &str) -> bool {
+    pub(crate) fn has_element(&self, local: &str) -> bool {
         let actions = self.actions.iter().map(|action| &action.known);
         actions.chain(&self.finals).any(|known| &*known.element.local == local)
     }
@@ -155,7 +158,7 @@ fn is_made(element: &QName) -> bool {
 impl Known {
     /// Whether a payload of it is one text.
     pub(crate) fn is_text(&self) -> bool {
-        self.example().is_some_and(|example| crate::show::only_text(&example).is_some())
+        self.build_example().is_some_and(|example| crate::show::only_text(&example).is_some())
     }
 
     /// Whether the elements inside it are in its namespace.
@@ -169,7 +172,7 @@ impl Known {
     }
 
     /// A payload of it with a text as its content.
-    pub(crate) fn around(&self, text: &str) -> Option<systole_kit::Payload> {
+    pub(crate) fn wrap_text(&self, text: &str) -> Option<systole_kit::Payload> {
         let name = systole_kit::writer::XmlName::new(&self.element.local)?;
         let mut writer = systole_kit::writer::XmlWriter::new();
         writer.open(name).xmlns(&self.element.ns).text(text);
@@ -177,7 +180,7 @@ impl Known {
     }
 
     /// A smallest valid payload.
-    pub(crate) fn example(&self) -> Option<systole_kit::Payload> {
+    pub(crate) fn build_example(&self) -> Option<systole_kit::Payload> {
         let bytes = self.model.example(&self.element.local)?;
         systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::FROM_PUMP).ok()
     }
@@ -189,18 +192,18 @@ struct Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    fn all(&self, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
-        contracts.iter().map(|contract| self.known(contract)).collect()
+    fn read_all(&self, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
+        contracts.iter().map(|contract| self.read_contract(contract)).collect()
     }
 
-    fn known(&self, contract: &ElementContract) -> Result<Known, SchemaFault> {
-        Ok(Known { element: contract.element.clone(), model: self.model(contract.schema)? })
+    fn read_contract(&self, contract: &ElementContract) -> Result<Known, SchemaFault> {
+        Ok(Known { element: contract.element.clone(), model: self.read_model(contract.schema)? })
     }
 
-    fn model(&self, at: usize) -> Result<Arc<SchemaModel>, SchemaFault> {
+    fn read_model(&self, at: usize) -> Result<Arc<SchemaModel>, SchemaFault> {
         let schemas = &self.agent.schemas;
         let name = || schemas.get(at).map_or_else(|| at.to_string(), |schema| schema.name.clone());
-        let read = schemas.model(at).unwrap_or_else(|| Err("no schema has this number".to_owned()));
+        let read = schemas.find_model(at).unwrap_or_else(|| Err("no schema has this number".to_owned()));
         read.map_err(|words| SchemaFault { name: name(), words })
     }
 }

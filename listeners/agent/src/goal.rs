@@ -48,7 +48,7 @@ pub(crate) fn is_output(name: &QName) -> bool {
 
 impl Goal {
     /// The goal that a payload asks for. `None` for any other request.
-    pub(crate) fn of(payload: &Payload) -> Option<Self> {
+    pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
         if !is_request(payload.name()) {
             return None;
         }
@@ -118,7 +118,7 @@ impl Goal {
     }
 
     /// The output in words.
-    pub(crate) fn output(&self, text: &str, converged: bool) -> Option<Payload> {
+    pub(crate) fn write_output(&self, text: &str, converged: bool) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
         start.attr_if("converged", converged.then_some("true")).text(text.trim());

@@ -26,12 +26,12 @@ pub(crate) enum Room {
 }
 
 /// The room left by a prompt and the tokens of its tools.
-pub(crate) fn room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> Room {
+pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> Room {
     room_beside(limits, conversation.tokens() + tools)
 }
 
 fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> Room {
-    let limit = most(limits);
+    let limit = limit_tokens(limits);
     let projected = tokens + SPARE;
     // The next additions are an answer of the model and the results of its actions.
     let next = limits.max_output.min(limit / 8);
@@ -45,7 +45,7 @@ fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> Room {
 }
 
 /// The most tokens that a request may have.
-fn most(limits: &spec::ModelSpec) -> u64 {
+fn limit_tokens(limits: &spec::ModelSpec) -> u64 {
     limits.window.saturating_sub(SPARE).saturating_sub(limits.max_output)
 }
 
@@ -64,14 +64,14 @@ pub struct PromptSize {
 ///
 /// # Errors
 /// If one of its schemas cannot be read.
-pub fn measure(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Result<PromptSize, SchemaFault> {
-    let terms = AgentTerms::of(agent)?;
+pub fn measure_agent(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Result<PromptSize, SchemaFault> {
+    let terms = AgentTerms::from_spec(agent)?;
     // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
         let tools = terms.tools_tokens;
         Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
     };
-    let every = terms.every();
+    let every = terms.all_calls();
     let acts = every.iter().any(|terms| terms.contracts.can_act());
     let tokens = every.into_iter().map(tokens_of).max().unwrap_or_default();
     let leaves_room = match room_beside(limits, tokens + QUESTION) {
@@ -79,5 +79,5 @@ pub fn measure(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Result<Prom
         Room::FinalOnly => !acts,
         Room::None => false,
     };
-    Ok(PromptSize { tokens, most: most(limits), leaves_room })
+    Ok(PromptSize { tokens, most: limit_tokens(limits), leaves_room })
 }

@@ -10,7 +10,7 @@ use crate::model::{MessagePart, ModelAnswer, NativeCall, StopReason};
 const PARTS: &str = "+parts";
 
 /// The stop reason and the text.
-pub(crate) fn written(answer: &ModelAnswer) -> (String, String) {
+pub(crate) fn write_answer(answer: &ModelAnswer) -> (String, String) {
     let stop = match answer.stop {
         StopReason::End => "end",
         StopReason::Length => "length",
@@ -44,7 +44,7 @@ fn as_json(part: &MessagePart) -> Option<Value> {
 const PIECE: usize = 900 << 10;
 
 /// Splits a text so that each piece fits into a journal entry or a document.
-pub(crate) fn pieces(text: &str) -> Vec<&str> {
+pub(crate) fn split_pieces(text: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut bytes) = (Vec::new(), 0, 0);
     for (at, character) in text.char_indices() {
         // The longest escape of one of these has six characters.
@@ -73,12 +73,12 @@ pub(crate) struct Heard {
 impl Heard {
     /// Reads an answer back. `None` if there was no answer, even if parts of one had come. Text that cannot be read
     /// was not written by this program, and is taken as it is.
-    pub(crate) fn read(stop: &str, text: &str) -> Option<Self> {
+    pub(crate) fn from_text(stop: &str, text: &str) -> Option<Self> {
         if stop.starts_with(FAULT) {
             return None;
         }
         let (reason, parts) = match stop.strip_suffix(PARTS) {
-            Some(reason) => (reason, parts(text)),
+            Some(reason) => (reason, read_parts(text)),
             None => (stop, None),
         };
         let plain = || if text.is_empty() { Vec::new() } else { vec![MessagePart::Text(text.to_owned())] };
@@ -93,7 +93,7 @@ impl Heard {
     }
 
     /// All its text parts, joined.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn joined_text(&self) -> String {
         let words = self.parts.iter().filter_map(|part| match part {
             MessagePart::Text(text) => Some(text.as_str()),
             _ => None,
@@ -102,8 +102,8 @@ impl Heard {
     }
 
     /// Its text without the thoughts at the beginning.
-    pub(crate) fn answer(&self) -> String {
-        let text = self.text();
+    pub(crate) fn answer_text(&self) -> String {
+        let text = self.joined_text();
         match after_thoughts(&text) {
             Some(answer) => answer.to_owned(),
             None => text,
@@ -111,9 +111,9 @@ impl Heard {
     }
 
     /// Whether it holds reasoning: in the provider's own form, or as thoughts in its text.
-    pub(crate) fn reasons(&self) -> bool {
+    pub(crate) fn has_reasoning(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, MessagePart::Reasoning(_)))
-            || after_thoughts(&self.text()).is_some()
+            || after_thoughts(&self.joined_text()).is_some()
     }
 
     /// Its native calls, in their order.
@@ -137,12 +137,12 @@ fn after_thoughts(text: &str) -> Option<&str> {
     (!thoughts.contains("<think>")).then(|| answer.trim_start())
 }
 
-fn parts(text: &str) -> Option<Vec<MessagePart>> {
+fn read_parts(text: &str) -> Option<Vec<MessagePart>> {
     let Ok(Value::Array(parts)) = serde_json::from_str(text) else { return None };
-    parts.iter().map(part).collect()
+    parts.iter().map(read_part).collect()
 }
 
-fn part(value: &Value) -> Option<MessagePart> {
+fn read_part(value: &Value) -> Option<MessagePart> {
     if let Some(text) = value.get("text").and_then(Value::as_str) {
         return Some(MessagePart::Text(text.to_owned()));
     }

@@ -29,5 +29,5 @@ mod viewing;
 
 pub use agent::Agent;
 pub use contracts::SchemaFault;
-pub use guard::{PromptSize, measure};
+pub use guard::{PromptSize, measure_agent};
 pub use prompt::sections;

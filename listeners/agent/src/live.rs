@@ -19,7 +19,7 @@ const PORTION: usize = 64;
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// Asks the model, and sends the incoming text to observers.
-pub(crate) async fn shown<L: Ledger>(
+pub(crate) async fn ask_and_show<L: Ledger>(
     models: &Models,
     name: &str,
     asked: &EstimatedRequest,
@@ -29,7 +29,7 @@ pub(crate) async fn shown<L: Ledger>(
     let (tell, mut pieces) = mpsc::channel(WAITING);
     // A slow observer sees less. The answer itself is complete.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
-    let mut asking = pin!(models.ask(name, asked, books, watcher));
+    let mut asking = pin!(models.ask_model(name, asked, books, watcher));
     let (mut portion, mut moment) = (Portion::default(), pin!(tokio::time::sleep(MOMENT)));
     loop {
         tokio::select! {
@@ -39,11 +39,11 @@ pub(crate) async fn shown<L: Ledger>(
                 if portion.words.is_empty() {
                     moment.set(tokio::time::sleep(MOMENT));
                 }
-                if let Some(words) = portion.take(&piece) {
+                if let Some(words) = portion.add_piece(&piece) {
                     line.progress(&words).await?;
                 }
             }
-            () = &mut moment, if portion.waits() => {
+            () = &mut moment, if portion.has_words() => {
                 line.progress(&std::mem::take(&mut portion.words)).await?;
             }
         }
@@ -61,7 +61,7 @@ enum Part {
 }
 
 impl Part {
-    fn of(piece: &AnswerPiece) -> Part {
+    fn from_piece(piece: &AnswerPiece) -> Part {
         match piece {
             AnswerPiece::Text(_) => Part::Text,
             AnswerPiece::Reasoning(_) => Part::Reasoning,
@@ -89,13 +89,13 @@ struct Portion {
 
 impl Portion {
     /// Whether there are words to send.
-    fn waits(&self) -> bool {
+    fn has_words(&self) -> bool {
         !self.words.trim().is_empty()
     }
 
     /// Takes a piece, and returns the text to send now.
-    fn take(&mut self, piece: &AnswerPiece) -> Option<String> {
-        let part = Part::of(piece);
+    fn add_piece(&mut self, piece: &AnswerPiece) -> Option<String> {
+        let part = Part::from_piece(piece);
         if part != self.part {
             let before = std::mem::replace(&mut self.part, part);
             self.words.extend(before.element().map(|name| format!("</{name}>")));
@@ -108,7 +108,7 @@ impl Portion {
             }
         }
         let is_full = self.words.len() >= PORTION || self.words.contains('\n');
-        if !self.waits() || (self.begun && !is_full) {
+        if !self.has_words() || (self.begun && !is_full) {
             return None;
         }
         self.begun = true;
@@ -137,7 +137,7 @@ mod tests {
         ];
         let mut portion = Portion::default();
         let mut told = String::new();
-        pieces.iter().for_each(|piece| told.extend(portion.take(piece)));
+        pieces.iter().for_each(|piece| told.extend(portion.add_piece(piece)));
         let wanted = concat!(
             "<thinking>is a &lt; b?</thinking>I look.",
             "<search>{\"query\":\"a\"}</search><search>{}"

@@ -22,9 +22,13 @@ pub enum NextRequest {
 ///
 /// # Errors
 /// The fault, if the outcome is one. What followed it decides whether the request is repeated now.
-pub fn answer(outcome: &ModelCallOutcome, by: &str, next: NextRequest) -> Result<ModelAnswer, ModelFault> {
+pub fn rebuild_answer(
+    outcome: &ModelCallOutcome,
+    by: &str,
+    next: NextRequest,
+) -> Result<ModelAnswer, ModelFault> {
     let usage = TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, cached: None };
-    if let Some(Heard { parts, stop }) = Heard::read(&outcome.stop, &outcome.text) {
+    if let Some(Heard { parts, stop }) = Heard::from_text(&outcome.stop, &outcome.text) {
         return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned() });
     }
     let kinds = [

@@ -28,12 +28,12 @@ pub struct NamedSchemas {
 
 impl NamedSchemas {
     /// The model of a schema by its number. Imports are resolved among all schemas.
-    pub(crate) fn model(&self, at: usize) -> Option<Reading> {
+    pub(crate) fn find_model(&self, at: usize) -> Option<Reading> {
         let (schema, model) = (self.texts.get(at)?, self.models.get(at)?);
-        Some(model.get_or_init(|| self.read(schema)).clone())
+        Some(model.get_or_init(|| self.read_schema(schema)).clone())
     }
 
-    fn read(&self, schema: &NamedSchema) -> Reading {
+    fn read_schema(&self, schema: &NamedSchema) -> Reading {
         let others: Vec<(&str, &[u8])> = self.texts.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
         let first = |unfit: Vec<systole_kit::schema::ProfileViolation>| {
             unfit.into_iter().next().map_or_else(String::new, |first| first.message)
@@ -73,9 +73,9 @@ mod tests {
         let schemas =
             NamedSchemas::from(vec![NamedSchema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
         let other = schemas.clone();
-        let one = schemas.model(0).expect("there is a schema").expect("the schema is right");
-        let same = other.model(0).expect("there is a schema").expect("the schema is right");
+        let one = schemas.find_model(0).expect("there is a schema").expect("the schema is right");
+        let same = other.find_model(0).expect("there is a schema").expect("the schema is right");
         assert!(Arc::ptr_eq(&one, &same));
-        assert!(schemas.model(1).is_none());
+        assert!(schemas.find_model(1).is_none());
     }
 }

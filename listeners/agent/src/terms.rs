@@ -38,12 +38,12 @@ pub(crate) struct AgentTerms {
 }
 
 impl AgentTerms {
-    pub(crate) fn of(agent: &AgentSpec) -> Result<Self, SchemaFault> {
-        let mut contracts = Contracts::of(agent)?;
+    pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
+        let mut contracts = Contracts::from_spec(agent)?;
         let mut outputs = contracts.finals.clone();
-        outputs.extend(Contracts::known(agent, &agent.gives)?);
+        outputs.extend(Contracts::read_contracts(agent, &agent.gives)?);
         contracts.finals.retain(|known| !goal::is_output(&known.element));
-        let tools = prompt::tools(agent, &contracts)?;
+        let tools = prompt::list_tools(agent, &contracts)?;
         let tools_tokens = tools::tools_tokens(&tools);
         let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts, tools, tools_tokens });
         Ok(Self { ordinary, outputs })
@@ -51,14 +51,14 @@ impl AgentTerms {
 
     /// The terms of a call that begins with that request.
     pub(crate) fn of_call(&self, request: &Payload) -> Arc<CallTerms> {
-        match Goal::of(request) {
+        match Goal::from_payload(request) {
             Some(goal) => Arc::new(self.of_goal(goal)),
-            None => self.ordinary(),
+            None => self.ordinary_call(),
         }
     }
 
     /// The terms of a call that asks for no goal.
-    pub(crate) fn ordinary(&self) -> Arc<CallTerms> {
+    pub(crate) fn ordinary_call(&self) -> Arc<CallTerms> {
         self.ordinary.clone()
     }
 
@@ -86,19 +86,19 @@ impl AgentTerms {
             agent.actions = ActionLimit::Many;
             agent.stop_early = false;
             // Their schemas were read with the ordinary tools.
-            tools = prompt::tools(&agent, &contracts).unwrap_or(tools);
+            tools = prompt::list_tools(&agent, &contracts).unwrap_or(tools);
             tools_tokens = tools::tools_tokens(&tools);
         }
         CallTerms { agent, contracts, tools, tools_tokens }
     }
 
     /// The terms of each kind of call that the agent takes.
-    pub(crate) fn every(&self) -> Vec<Arc<CallTerms>> {
+    pub(crate) fn all_calls(&self) -> Vec<Arc<CallTerms>> {
         let takes = &self.ordinary.agent.accepts;
         let takes_goals = takes.iter().any(|taken| goal::is_request(&taken.element));
         let mut all = Vec::new();
         if !takes_goals || takes.len() > 1 {
-            all.push(self.ordinary());
+            all.push(self.ordinary_call());
         }
         for output in self.outputs.iter().filter(|_| takes_goals) {
             let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());

@@ -7,7 +7,7 @@ const FRAME: u64 = 8;
 /// An estimate for a text: a token has a little over three ASCII letters, and a character far from ASCII may take two
 /// tokens.
 #[must_use]
-pub(crate) fn estimate(text: &str) -> u64 {
+pub(crate) fn estimate_text(text: &str) -> u64 {
     let (mut ascii, mut near, mut far) = (0u64, 0u64, 0u64);
     for character in text.chars() {
         match u32::from(character) {
@@ -22,5 +22,5 @@ pub(crate) fn estimate(text: &str) -> u64 {
 /// An estimate for a message, with its frame.
 #[must_use]
 pub(crate) fn of_message(text: &str) -> u64 {
-    estimate(text) + FRAME
+    estimate_text(text) + FRAME
 }

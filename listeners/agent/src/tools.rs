@@ -15,5 +15,5 @@ pub(crate) fn tools_text(tools: &[Tool]) -> String {
 
 /// An estimate of the tokens of tools.
 pub(crate) fn tools_tokens(tools: &[Tool]) -> u64 {
-    crate::tokens::estimate(&tools_text(tools))
+    crate::tokens::estimate_text(&tools_text(tools))
 }

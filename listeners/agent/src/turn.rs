@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::primitives::TASK;
 use crate::prompt;
-use crate::show::{block, escaped};
+use crate::show::{escape_markup, write_block};
 use crate::spec::{self, ActionLimit, Dialect, ThinkingRule, ToolChoice};
 use crate::terms::CallTerms;
 
@@ -57,34 +57,34 @@ pub(crate) enum Came {
 }
 
 /// Asks, or finds the answer to an earlier attempt.
-pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) -> Result<Came, NotTaken> {
+pub(crate) async fn ask_once(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) -> Result<Came, NotTaken> {
     let header = header_words(&ask);
-    let prompt = StoredLink::prompt(ask.conversation.last(), &header);
+    let prompt = StoredLink::from_prompt(ask.conversation.last_hash(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     let is_single = was_away(&past);
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
-        if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
+        if let Some(heard) = Heard::from_text(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }
     }
     // The same turn asks the same question. Even if its prompt reads differently by now, the answer already paid for
     // is used.
-    if let Some(heard) = bought(&past) {
+    if let Some(heard) = find_bought(&past) {
         return Ok(Came::Heard(heard));
     }
-    for link in ask.conversation.unput() {
+    for link in ask.conversation.unsaved_links() {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
     let asked = model::EstimatedRequest {
-        request: request(&ask, header, &past),
+        request: build_request(&ask, header, &past),
         tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
         is_single,
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (ask.models, &ask.spec.model);
-    Ok(match live::shown(models, name, &asked, &mut books, line).await? {
+    Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
             Came::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
@@ -117,9 +117,9 @@ fn was_away(past: &EarlierEntries) -> bool {
 }
 
 /// The last answer that earlier attempts got.
-fn bought(past: &EarlierEntries) -> Option<Heard> {
+fn find_bought(past: &EarlierEntries) -> Option<Heard> {
     past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
-        JournalEntry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
+        JournalEntry::Result(outcome) => Heard::from_text(&outcome.stop, &outcome.text),
         JournalEntry::Started(_) => None,
     })
 }
@@ -136,7 +136,7 @@ struct Books<'l> {
 impl Ledger for Books<'_> {
     type Halt = NotTaken;
 
-    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
+    async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
         let started = ModelStarted {
             model: going.model.name.clone(),
             prompt: self.prompt.clone(),
@@ -147,15 +147,15 @@ impl Ledger for Books<'_> {
         Ok(())
     }
 
-    async fn ended(&mut self, came: model::RequestOutcome<'_>) -> Result<(), NotTaken> {
+    async fn record_end(&mut self, came: model::RequestOutcome<'_>) -> Result<(), NotTaken> {
         let (stop, text) = match came.outcome {
-            Ok(answer) => heard::written(answer),
+            Ok(answer) => heard::write_answer(answer),
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
         let mut outcome =
             ModelCallOutcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
-        if let pieces @ [_, _, ..] = heard::pieces(&outcome.text).as_slice() {
+        if let pieces @ [_, _, ..] = heard::split_pieces(&outcome.text).as_slice() {
             for piece in pieces {
                 outcome.blobs.push(self.line.put_blob(*piece).await?);
             }
@@ -171,7 +171,7 @@ fn of_fault(fault: &ModelFault) -> Came {
     Came::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 
-fn request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
+fn build_request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
     let mut messages = ask.conversation.messages();
     messages.push(PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(header)] });
     let CallTerms { agent: spec, contracts, tools, .. } = &*ask.conversation.terms;
@@ -197,13 +197,13 @@ fn request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest
         schema,
         max_output: ask.limits.max_output,
         params: serde_json::Map::new(),
-        enough: dialect::enough(spec, contracts, ask.header.only_final),
-        course: course(ask, past),
+        enough: dialect::build_check(spec, contracts, ask.header.only_final),
+        course: build_history(ask, past),
     }
 }
 
 /// The history of the call. The answers to earlier attempts at this turn were looked up before.
-fn course(ask: &Ask<'_>, past: &EarlierEntries) -> CallHistory {
+fn build_history(ask: &Ask<'_>, past: &EarlierEntries) -> CallHistory {
     let Delivered { thread, stamp, .. } = ask.asked;
     let failed =
         past.entries.iter().filter(|recalled| matches!(recalled.entry, JournalEntry::Result(_))).count();
@@ -227,7 +227,7 @@ fn header_words(ask: &Ask<'_>) -> String {
     )];
     match header.wrap_up {
         Some(what) => {
-            let what = escaped(&ask.conversation.mark.cover(what));
+            let what = escape_markup(&ask.conversation.mark.cover_mark(what));
             lines.push(format!("This is the last turn ({what}): only your final is taken."));
         }
         None if header.only_final => {
@@ -235,7 +235,7 @@ fn header_words(ask: &Ask<'_>) -> String {
         }
         None => {}
     }
-    lines.push(format!("Expected: {}", expected(ask)));
+    lines.push(format!("Expected: {}", describe_expected(ask)));
     if ask.conversation.terms.contracts.may_converge() {
         lines.push("In this pass: answer only CONVERGED if nothing is left to change.".to_owned());
     }
@@ -252,10 +252,10 @@ fn header_words(ask: &Ask<'_>) -> String {
     if !names.is_empty() {
         lines.push(format!("Tools: {}.", names.join(", ")));
     }
-    block(&ask.conversation.mark, &lines.join("\n"))
+    write_block(&ask.conversation.mark, &lines.join("\n"))
 }
 
-fn expected(ask: &Ask<'_>) -> String {
+fn describe_expected(ask: &Ask<'_>) -> String {
     let CallTerms { agent: spec, contracts, .. } = &*ask.conversation.terms;
     let acts = !ask.header.only_final && contracts.can_act();
     match spec.dialect {

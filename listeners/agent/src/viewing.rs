@@ -24,11 +24,11 @@ pub(crate) struct Viewed {
 }
 
 /// Reads the view of the call from the given message on.
-pub(crate) async fn view(line: &(dyn Line + '_), from: u64) -> Result<Viewed, NotTaken> {
+pub(crate) async fn read_view(line: &(dyn Line + '_), from: u64) -> Result<Viewed, NotTaken> {
     let viewed = line.view_with_words(from).await?;
     let mut events = Events::default();
     for shown in viewed.shown {
-        events.take(shown);
+        events.take_entry(shown);
     }
     let (mark, began, count) = (Mark(viewed.mark), viewed.began, viewed.count);
     Ok(Viewed { mark, began, happened: events.finish(), count })
@@ -42,30 +42,32 @@ struct Events {
 }
 
 impl Events {
-    fn take(&mut self, shown: ViewEntry) {
+    fn take_entry(&mut self, shown: ViewEntry) {
         match shown {
             ViewEntry::Words(words) => {
-                self.turn(words.turn).heard = Heard::read(&words.stop, &words.text);
+                self.enter_turn(words.turn).heard = Heard::from_text(&words.stop, &words.text);
             }
             ViewEntry::Message(message) => match message.spot {
                 MessageSpot::Request => {
-                    self.close();
+                    self.close_turn();
                     self.all.push(Happened::Request { from: message.from, payload: message.payload });
                 }
                 // It was made from the words of the turn, and the turn's answer reports it.
-                MessageSpot::Said { turn, .. } => drop(self.turn(turn)),
+                MessageSpot::Said { turn, .. } => drop(self.enter_turn(turn)),
                 MessageSpot::Answer { turn, ordinal } => {
                     let (payload, number) = (message.payload, Some(message.seq));
-                    self.turn(turn).answers.push(Answered { ordinal, payload, number });
+                    self.enter_turn(turn).answers.push(Answered { ordinal, payload, number });
                 }
-                MessageSpot::Inbox { turn } => self.turn(turn.saturating_sub(1)).inbox.push(message.payload),
+                MessageSpot::Inbox { turn } => {
+                    self.enter_turn(turn.saturating_sub(1)).inbox.push(message.payload)
+                }
                 MessageSpot::Thread { turn } => {
                     let ViewedMessage { from, to, payload, seq, .. } = message;
                     let overheard = Overheard { from, to: to.unwrap_or_default(), payload, number: seq };
                     match turn {
-                        Some(turn) => self.turn(turn).inside.push(overheard),
+                        Some(turn) => self.enter_turn(turn).inside.push(overheard),
                         None => {
-                            self.close();
+                            self.close_turn();
                             self.all.push(Happened::Overheard(overheard));
                         }
                     }
@@ -75,19 +77,19 @@ impl Events {
     }
 
     /// The turn with that number. Begins it if another one was being read.
-    fn turn(&mut self, number: u32) -> &mut Turn {
+    fn enter_turn(&mut self, number: u32) -> &mut Turn {
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
-            self.close();
+            self.close_turn();
         }
         &mut self.open.get_or_insert_with(|| (number, Turn::default())).1
     }
 
-    fn close(&mut self) {
+    fn close_turn(&mut self) {
         self.all.extend(self.open.take().map(|(_, turn)| Happened::Turn(turn)));
     }
 
     fn finish(mut self) -> Vec<Happened> {
-        self.close();
+        self.close_turn();
         self.all
     }
 }

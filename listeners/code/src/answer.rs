@@ -60,48 +60,48 @@ pub(crate) struct PatternAnswer {
 }
 
 impl SearchAnswer {
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer.open("search-result").xmlns(namespaces::CODE);
         let kind = if self.kind == HitKind::Plain { "plain" } else { "ranked" };
         let tag = tag.attr("kind", kind).attr("found", &self.found.to_string());
         let tag =
             tag.attr("files", &self.files.to_string()).attr_if("partial", self.is_partial.then_some("true"));
-        tag.content(|inside| self.hits.iter().for_each(|hit| hit.write(inside)));
-        read(writer)
+        tag.content(|inside| self.hits.iter().for_each(|hit| hit.write_hit(inside)));
+        read_payload(writer)
     }
 }
 
 impl PatternAnswer {
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer.open("query-result").xmlns(namespaces::CODE);
         let tag = tag.attr("found", &self.found.to_string()).attr("files", &self.files.to_string());
         let tag = tag.attr_if("partial", self.is_partial.then_some("true"));
-        tag.content(|inside| self.hits.iter().for_each(|hit| hit.write(inside)));
-        read(writer)
+        tag.content(|inside| self.hits.iter().for_each(|hit| hit.write_hit(inside)));
+        read_payload(writer)
     }
 }
 
 impl ExtractAnswer {
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let also: Vec<String> =
             self.also.iter().map(|range| format!("{}-{}", range.first, range.last)).collect();
         let also = also.join(" ");
         let mut writer = XmlWriter::new();
-        let tag = self.hit.place(writer.open("extract-result").xmlns(namespaces::CODE));
+        let tag = self.hit.add_place(writer.open("extract-result").xmlns(namespaces::CODE));
         let tag = tag.attr("lines", &self.lines.to_string());
         tag.attr_if("also", (!also.is_empty()).then_some(also.as_str())).text(&self.hit.text);
-        read(writer)
+        read_payload(writer)
     }
 }
 
 impl CodeHit {
-    fn write(&self, inside: &mut XmlWriter) {
-        self.place(inside.open("hit")).text(&self.text);
+    fn write_hit(&self, inside: &mut XmlWriter) {
+        self.add_place(inside.open("hit")).text(&self.text);
     }
 
-    fn place<'w, 'n>(&self, tag: StartTag<'w, 'n>) -> StartTag<'w, 'n> {
+    fn add_place<'w, 'n>(&self, tag: StartTag<'w, 'n>) -> StartTag<'w, 'n> {
         let tag = tag.attr("file", &self.file).attr("first", &self.range.first.to_string());
         tag.attr("last", &self.range.last.to_string()).attr("sha256", &self.sha256)
     }
@@ -109,7 +109,7 @@ impl CodeHit {
 
 impl RequestFault {
     /// The answer that says why there is no result. `element` is that of the request.
-    pub(crate) fn payload(&self, element: &str) -> Option<Payload> {
+    pub(crate) fn to_payload(&self, element: &str) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer
             .open("code-error")
@@ -123,10 +123,10 @@ impl RequestFault {
                 inside.open("fix").text(fix);
             }
         });
-        read(writer)
+        read_payload(writer)
     }
 }
 
-fn read(writer: XmlWriter) -> Option<Payload> {
+fn read_payload(writer: XmlWriter) -> Option<Payload> {
     Payload::trusted(writer.finish().into()).ok()
 }

@@ -8,13 +8,13 @@ use crate::limits;
 use crate::nearest::nearest_names;
 use crate::request::ExtractRequest;
 use crate::search::files::with_nearest;
-use crate::search::{cut, hits};
-use crate::syntax::blocks::{CodeBlock, enclosing};
+use crate::search::{cut_blocks, hits};
+use crate::syntax::blocks::{CodeBlock, find_enclosing};
 use crate::text::merge::LineRange;
 use systole_folder::{FolderFile, FolderRoot, WorkBound};
 
 /// Extracts.
-pub(crate) fn extract(
+pub(crate) fn extract_code(
     root: &FolderRoot,
     request: &ExtractRequest,
     bound: WorkBound<'_>,
@@ -26,8 +26,8 @@ pub(crate) fn extract(
         Some(symbol) => symbol_range(&file, &text, symbol, bound)?,
         None => (line_range(&file, &text, request, lines, bound)?, Vec::new()),
     };
-    let (range, shown) = hits::taken(&text, range, limits::EXTRACT_BYTES);
-    let sha256 = hits::sha256(&file.bytes);
+    let (range, shown) = hits::take_lines(&text, range, limits::EXTRACT_BYTES);
+    let sha256 = hits::hash_bytes(&file.bytes);
     Ok(ExtractAnswer { hit: CodeHit { file: file.path, range, text: shown, sha256 }, lines, also })
 }
 
@@ -46,18 +46,17 @@ fn line_range(
     };
     if first == 0 || first > whole.last {
         let message = format!("'{}' has no line {first}: it has {lines} lines", file.path);
-        return Err(
-            RequestFault::new(failure::BAD_LINES, message).fix(format!("a line from 1 to {}", whole.last))
-        );
+        return Err(RequestFault::new(failure::BAD_LINES, message)
+            .with_fix(format!("a line from 1 to {}", whole.last)));
     }
     match request.end_line {
         Some(last) if last < first => {
             let message = format!("end_line {last} is before line {first}");
             Err(RequestFault::new(failure::BAD_LINES, message)
-                .fix(format!("line {last} and end_line {first}")))
+                .with_fix(format!("line {last} and end_line {first}")))
         }
         Some(last) => Ok(LineRange { first, last: last.min(whole.last) }),
-        None => Ok(enclosing(&cut(text, &file.path, bound.deadline), first, lines).range),
+        None => Ok(find_enclosing(&cut_blocks(text, &file.path, bound.deadline), first, lines).range),
     }
 }
 
@@ -68,13 +67,13 @@ fn symbol_range(
     symbol: &str,
     bound: WorkBound<'_>,
 ) -> Result<(LineRange, Vec<LineRange>), RequestFault> {
-    let blocks = cut(text, &file.path, bound.deadline);
+    let blocks = cut_blocks(text, &file.path, bound.deadline);
     let (holder, name) = match symbol.rsplit_once("::").or_else(|| symbol.rsplit_once('.')) {
         Some((holder, name)) => (holder.rsplit(['.', ':']).next(), name),
         None => (None, symbol),
     };
     let holders = |block: &CodeBlock| {
-        let is_around = |other: &&CodeBlock| other.is_holder && other.range.has(block.range.first);
+        let is_around = |other: &&CodeBlock| other.is_holder && other.range.has_line(block.range.first);
         let around = blocks.iter().filter(is_around).filter(|other| other.range != block.range);
         let names: Vec<String> =
             around.filter_map(|other| other.name.clone()).chain(block.owner.clone()).collect();
@@ -104,13 +103,13 @@ fn symbol_range(
     let fault = RequestFault::new(failure::NOT_FOUND, message);
     let near = nearest_names(name, &known);
     Err(if near.is_empty() && known.is_empty() {
-        fault.fix("the lines, with <line> and <end_line>: this file has no symbols")
+        fault.with_fix("the lines, with <line> and <end_line>: this file has no symbols")
     } else if near.is_empty() {
         let mut some: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
         some.dedup();
         some.truncate(2 * limits::NEAREST);
-        fault.fix(format!("one of {}", some.join(", ")))
+        fault.with_fix(format!("one of {}", some.join(", ")))
     } else {
-        fault.near(near)
+        fault.with_nearest(near)
     })
 }

@@ -37,11 +37,11 @@ impl RequestFault {
         RequestFault { code, message: message.into(), nearest: Vec::new(), fix: None }
     }
 
-    pub(crate) fn fix(self, fix: impl Into<String>) -> RequestFault {
+    pub(crate) fn with_fix(self, fix: impl Into<String>) -> RequestFault {
         RequestFault { fix: Some(fix.into()), ..self }
     }
 
-    pub(crate) fn near(self, nearest: Vec<String>) -> RequestFault {
+    pub(crate) fn with_nearest(self, nearest: Vec<String>) -> RequestFault {
         RequestFault { nearest, ..self }
     }
 }

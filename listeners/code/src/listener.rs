@@ -12,9 +12,9 @@ use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::extract::extract;
+use crate::extract::extract_code;
 use crate::limits;
-use crate::pattern::query;
+use crate::pattern::find_pattern;
 use crate::request::CodeRequest;
 use crate::search::search;
 use systole_folder::{DenyFault, DenyList, FolderRoot, WorkBound};
@@ -61,44 +61,50 @@ impl CodeListener {
     /// Answers a request.
     pub async fn answer_to(self: Arc<Self>, payload: Payload) -> ReplyContent {
         let Ok(permit) = self.at_once.clone().acquire_owned().await else {
-            return failed("code.failed", true, "the listener is closed");
+            return build_failure("code.failed", true, "the listener is closed");
         };
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let _cancel = CancelOnDrop(is_cancelled.clone());
         let own = self.clone();
         let work = tokio::task::spawn_blocking(move || {
-            let said = own.said(&payload, &is_cancelled);
+            let said = own.reply_with(&payload, &is_cancelled);
             drop(permit);
             said
         });
-        work.await.unwrap_or_else(|error| failed("code.failed", false, &format!("the search broke: {error}")))
+        work.await.unwrap_or_else(|error| {
+            build_failure("code.failed", false, &format!("the search broke: {error}"))
+        })
     }
 
-    fn said(&self, payload: &Payload, is_cancelled: &AtomicBool) -> ReplyContent {
-        let Some(request) = CodeRequest::read(payload) else {
-            return failed("code.failed", false, &format!("{} is no request of code", payload.name()));
+    fn reply_with(&self, payload: &Payload, is_cancelled: &AtomicBool) -> ReplyContent {
+        let Some(request) = CodeRequest::from_payload(payload) else {
+            return build_failure("code.failed", false, &format!("{} is no request of code", payload.name()));
         };
         let root = match FolderRoot::open(&self.root, &self.deny) {
             Ok(root) => root,
             Err(error) => {
                 let words = format!("the folder {} cannot be opened: {error}", self.root.display());
-                return failed("code.no-root", false, &words);
+                return build_failure("code.no-root", false, &words);
             }
         };
         let bound = WorkBound { deadline: Instant::now() + limits::TIME, is_cancelled };
         let answer = match &request {
-            CodeRequest::Search(request) => search(&root, request, bound).map(|answer| answer.payload()),
-            CodeRequest::Extract(request) => extract(&root, request, bound).map(|answer| answer.payload()),
-            CodeRequest::Query(request) => query(&root, request, bound).map(|answer| answer.payload()),
+            CodeRequest::Search(request) => search(&root, request, bound).map(|answer| answer.to_payload()),
+            CodeRequest::Extract(request) => {
+                extract_code(&root, request, bound).map(|answer| answer.to_payload())
+            }
+            CodeRequest::Query(request) => {
+                find_pattern(&root, request, bound).map(|answer| answer.to_payload())
+            }
         };
-        let answer = answer.unwrap_or_else(|fault| fault.payload(request.element()));
+        let answer = answer.unwrap_or_else(|fault| fault.to_payload(request.element()));
         match answer {
             Some(answer) => ReplyContent::Items(vec![Item::plain(answer)]),
-            None => failed("code.failed", false, "its answer cannot be written"),
+            None => build_failure("code.failed", false, "its answer cannot be written"),
         }
     }
 }
 
-fn failed(code: &str, retry: bool, words: &str) -> ReplyContent {
+fn build_failure(code: &str, retry: bool, words: &str) -> ReplyContent {
     ReplyContent::Failure { code: code.to_owned(), retry, words: words.to_owned() }
 }

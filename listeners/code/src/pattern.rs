@@ -14,7 +14,7 @@ use crate::parallel::in_parallel;
 use crate::request::PatternRequest;
 use crate::search::{files, hits};
 use crate::syntax::language::LanguageRow;
-use crate::syntax::parse::{document, parse};
+use crate::syntax::parse::{parse_document, parse_tree};
 use crate::text::merge::LineRange;
 use systole_folder::{FolderRoot, WorkBound, is_binary};
 
@@ -26,26 +26,26 @@ const DEPTH: usize = 100;
 const SHORTER: usize = 8;
 
 /// Looks for a pattern.
-pub(crate) fn query(
+pub(crate) fn find_pattern(
     root: &FolderRoot,
     request: &PatternRequest,
     bound: WorkBound<'_>,
 ) -> Result<PatternAnswer, RequestFault> {
-    let rows = rows(request)?;
-    let mut found = files::below(root, request.path.as_deref(), bound)?;
+    let rows = list_languages(request)?;
+    let mut found = files::list_files(root, request.path.as_deref(), bound)?;
     let of_path = |path: &str| {
         let row = LanguageRow::of_path(path)?;
         rows.iter().copied().find(|one| std::ptr::eq(*one, row))
     };
     found.paths.retain(|path| of_path(path).is_some());
-    let patterns = patterns(request, &rows, bound)?;
+    let patterns = read_patterns(request, &rows, bound)?;
     let searched = in_parallel(&found.paths, |path| {
         if bound.is_over() {
             return None;
         }
         let row = of_path(path)?;
         let (_, pattern) = patterns.iter().find(|(known, _)| std::ptr::eq(*known, row))?;
-        Some(places(root, path, row.grammar?, pattern, bound))
+        Some(find_places(root, path, row.grammar?, pattern, bound))
     });
     let unreadable = |path: &String| {
         of_path(path).is_some_and(|row| patterns.iter().all(|(one, _)| !std::ptr::eq(*one, row)))
@@ -54,11 +54,11 @@ pub(crate) fn query(
     let files = searched.iter().flatten().count();
     let is_partial = found.is_partial || files + skipped < found.paths.len() || bound.is_over();
     let all: Vec<CodeHit> = searched.into_iter().flatten().flatten().collect();
-    Ok(PatternAnswer { found: all.len(), files, is_partial, hits: bounded(all) })
+    Ok(PatternAnswer { found: all.len(), files, is_partial, hits: limit_hits(all) })
 }
 
 /// As many hits as fit. Places are short, so more of them are shown than blocks of a search.
-fn bounded(all: Vec<CodeHit>) -> Vec<CodeHit> {
+fn limit_hits(all: Vec<CodeHit>) -> Vec<CodeHit> {
     let mut bytes = 0;
     let mut kept = Vec::new();
     for hit in all {
@@ -72,16 +72,16 @@ fn bounded(all: Vec<CodeHit>) -> Vec<CodeHit> {
 }
 
 /// The languages in which the pattern may be written.
-fn rows(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFault> {
+fn list_languages(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFault> {
     if let Some(name) = request.language.as_deref().map(str::trim) {
-        return match LanguageRow::named(name) {
+        return match LanguageRow::from_name(name) {
             Some(row) if row.grammar.is_some() => Ok(vec![row]),
             Some(row) => {
                 let message =
                     format!("patterns cannot be looked for in {}: it has no grammar here", row.name());
                 let names: Vec<&str> = LanguageRow::with_grammar().map(LanguageRow::name).collect();
                 let fix = format!("<search>, or one of {}", names.join(", "));
-                Err(RequestFault::new(failure::BAD_QUERY, message).fix(fix))
+                Err(RequestFault::new(failure::BAD_QUERY, message).with_fix(fix))
             }
             None => Err(files::unknown_language(name, LanguageRow::with_grammar())),
         };
@@ -90,7 +90,7 @@ fn rows(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFa
 }
 
 /// The pattern in each language that can read it.
-fn patterns(
+fn read_patterns(
     request: &PatternRequest,
     rows: &[&'static LanguageRow],
     bound: WorkBound<'_>,
@@ -99,7 +99,7 @@ fn patterns(
     let mut why = None;
     for row in rows {
         let Some(grammar) = row.grammar else { continue };
-        match pattern(&request.pattern, grammar, bound) {
+        match read_pattern(&request.pattern, grammar, bound) {
             Ok(pattern) => found.push((*row, pattern)),
             Err(reason) => why = why.or(Some((*row, reason))),
         }
@@ -111,19 +111,19 @@ fn patterns(
     let near = rows
         .iter()
         .filter_map(|row| row.grammar)
-        .find_map(|grammar| nearest(&request.pattern, grammar, bound));
+        .find_map(|grammar| suggest_nearest(&request.pattern, grammar, bound));
     Err(match near {
-        Some(near) => fault.near(vec![near]),
-        None => {
-            fault.fix("a whole piece of code, in which $NAME is any one part and $$$ARGS any number of parts")
-        }
+        Some(near) => fault.with_nearest(vec![near]),
+        None => fault.with_fix(
+            "a whole piece of code, in which $NAME is any one part and $$$ARGS any number of parts",
+        ),
     })
 }
 
 /// Reads a pattern in one language, or says why it cannot be.
-fn pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Result<Pattern, String> {
+fn read_pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Result<Pattern, String> {
     let prepared = grammar.pre_process_pattern(text);
-    let tree = parse(&prepared, grammar, bound.deadline).ok_or("it is nested too deeply")?;
+    let tree = parse_tree(&prepared, grammar, bound.deadline).ok_or("it is nested too deeply")?;
     let mut nested = (0usize, 0usize);
     for c in text.chars() {
         nested.0 = match c {
@@ -145,12 +145,14 @@ fn pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Result<Pat
 }
 
 /// The nearest pattern that can be read: with the brackets closed, or with fewer tokens at its end.
-fn nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<String> {
+fn suggest_nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<String> {
     let mut shorter = text.trim_end().to_owned();
     for _ in 0..=SHORTER {
         let closed = format!("{shorter}{}", missing_ends(&shorter));
         for candidate in [&shorter, &closed, &format!("{closed} {{ $$$BODY }}")] {
-            if candidate != text && !candidate.trim().is_empty() && pattern(candidate, grammar, bound).is_ok()
+            if candidate != text
+                && !candidate.trim().is_empty()
+                && read_pattern(candidate, grammar, bound).is_ok()
             {
                 return Some(candidate.clone());
             }
@@ -185,7 +187,7 @@ fn missing_ends(text: &str) -> String {
 }
 
 /// The places of a pattern in one file.
-fn places(
+fn find_places(
     root: &FolderRoot,
     path: &str,
     grammar: SupportLang,
@@ -203,7 +205,7 @@ fn places(
         return Vec::new();
     }
     let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let Some(document) = document(&text, grammar, bound.deadline) else { return Vec::new() };
+        let Some(document) = parse_document(&text, grammar, bound.deadline) else { return Vec::new() };
         let parsed = AstGrep::doc(document);
         let mut ranges: Vec<LineRange> = Vec::new();
         for place in parsed.root().find_all(pattern) {
@@ -217,7 +219,7 @@ fn places(
         }
         ranges
     }));
-    let sha256 = hits::sha256(&bytes);
+    let sha256 = hits::hash_bytes(&bytes);
     let ranges = found.unwrap_or_default();
-    ranges.into_iter().map(|range| hits::hit(path, &text, range, range.first, &sha256)).collect()
+    ranges.into_iter().map(|range| hits::build_hit(path, &text, range, range.first, &sha256)).collect()
 }

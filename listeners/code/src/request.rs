@@ -39,7 +39,7 @@ pub(crate) struct PatternRequest {
 
 impl CodeRequest {
     /// Reads a request. `None` for another payload.
-    pub(crate) fn read(payload: &Payload) -> Option<CodeRequest> {
+    pub(crate) fn from_payload(payload: &Payload) -> Option<CodeRequest> {
         if *payload.name().ns != *namespaces::CODE {
             return None;
         }
@@ -53,7 +53,11 @@ impl CodeRequest {
             }),
             "extract" => {
                 let written = field("file_path").unwrap_or_default();
-                CodeRequest::Extract(ExtractRequest::read(written.trim(), number("line"), number("end_line")))
+                CodeRequest::Extract(ExtractRequest::from_path(
+                    written.trim(),
+                    number("line"),
+                    number("end_line"),
+                ))
             }
             "query" => CodeRequest::Query(PatternRequest {
                 pattern: field("pattern").unwrap_or_default(),
@@ -76,7 +80,7 @@ impl CodeRequest {
 
 impl ExtractRequest {
     /// Takes a path apart: `src/a.rs#name`, `src/a.rs:12` and `src/a.rs:12-30`.
-    fn read(written: &str, line: Option<usize>, end_line: Option<usize>) -> ExtractRequest {
+    fn from_path(written: &str, line: Option<usize>, end_line: Option<usize>) -> ExtractRequest {
         if let Some((path, symbol)) =
             written.rsplit_once('#').filter(|(path, symbol)| !path.is_empty() && !symbol.is_empty())
         {
@@ -107,7 +111,7 @@ mod tests {
     #[test]
     fn a_path_is_taken_apart() {
         let read = |written: &str| {
-            let read = ExtractRequest::read(written, None, None);
+            let read = ExtractRequest::from_path(written, None, None);
             (read.path, read.symbol, read.line, read.end_line)
         };
         assert_eq!(read("src/a.rs"), ("src/a.rs".into(), None, None, None));

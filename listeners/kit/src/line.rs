@@ -75,7 +75,7 @@ impl dyn Line + '_ {
     /// # Errors
     /// If the pump refuses the entry or does not answer.
     pub async fn journal(&self, entry: JournalEntry) -> Result<u64, NotTaken> {
-        Ok(taken(self.say(LineRequest::Journal(entry)).await?)?.id)
+        Ok(check_taken(self.say(LineRequest::Journal(entry)).await?)?.id)
     }
 
     /// Asks the pump a question.
@@ -83,7 +83,7 @@ impl dyn Line + '_ {
     /// # Errors
     /// If the pump refuses to answer or does not answer.
     pub async fn ask(&self, question: PumpQuestion) -> Result<Option<Payload>, NotTaken> {
-        Ok(taken(self.say(LineRequest::Ask(question)).await?)?.payload)
+        Ok(check_taken(self.say(LineRequest::Ask(question)).await?)?.payload)
     }
 
     /// Leaves feedback that the pump records and shows in the next turn. The feedback is on disk before the reply is.
@@ -109,7 +109,7 @@ impl dyn Line + '_ {
     /// If the pump refuses the bytes or does not answer.
     pub async fn put_blob(&self, bytes: impl Into<Vec<u8>>) -> Result<String, NotTaken> {
         let answer = self.ask(PumpQuestion::PutBlob { bytes: bytes.into() }).await?;
-        Ok(read(answer.as_ref(), StoredBlob::read)?.hash)
+        Ok(read_answer(answer.as_ref(), StoredBlob::read)?.hash)
     }
 
     /// The listener's own view from the given message on, joined into one piece.
@@ -141,7 +141,7 @@ impl dyn Line + '_ {
         let mut from = from_seq;
         loop {
             let answer = self.ask(PumpQuestion::View { from_seq: from, words, items }).await?;
-            let page = read(answer.as_ref(), ViewedPage::read)?;
+            let page = read_answer(answer.as_ref(), ViewedPage::read)?;
             all.extend(page.shown);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
@@ -160,7 +160,7 @@ impl dyn Line + '_ {
         let (mut all, mut from) = (Vec::new(), 0);
         loop {
             let answer = self.ask(PumpQuestion::Configuration { path: path.to_owned(), from }).await?;
-            let page = read(answer.as_ref(), BytePage::read)?;
+            let page = read_answer(answer.as_ref(), BytePage::read)?;
             all.extend(page.bytes);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
@@ -183,7 +183,7 @@ impl dyn Line + '_ {
         let mut from = Some(0);
         while let Some(next) = from {
             let answer = self.ask(PumpQuestion::Journal { from: next }).await?;
-            let page = read(answer.as_ref(), EarlierEntries::read)?;
+            let page = read_answer(answer.as_ref(), EarlierEntries::read)?;
             all.entries.extend(page.entries);
             // A page that does not move forward is the last one, even if it names a next page.
             from = page.next.filter(|after| *after > next);
@@ -194,14 +194,17 @@ impl dyn Line + '_ {
 
 /// Reads the payload of an answer. An unreadable answer is an error: treating it as empty would hide what was said or
 /// paid.
-fn read<T>(answer: Option<&Payload>, as_what: impl Fn(&Payload) -> Result<T, Fault>) -> Result<T, NotTaken> {
+fn read_answer<T>(
+    answer: Option<&Payload>,
+    as_what: impl Fn(&Payload) -> Result<T, Fault>,
+) -> Result<T, NotTaken> {
     match answer {
         Some(payload) => as_what(payload).map_err(NotTaken::Unreadable),
         None => Err(NotTaken::Unreadable(Fault::new(codes::INVALID, "the answer is empty", Place::START))),
     }
 }
 
-fn taken(answer: PumpAnswer) -> Result<PumpAnswer, NotTaken> {
+fn check_taken(answer: PumpAnswer) -> Result<PumpAnswer, NotTaken> {
     match answer.refusal() {
         Some((code, words)) => Err(NotTaken::Refused { code, words }),
         None => Ok(answer),

@@ -48,7 +48,7 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// For a listener with several processes under one name: a kept value counts only after [`OpenCalls::taken`].
+    /// For a listener with several processes under one name: a kept value counts only after [`OpenCalls::mark_taken`].
     #[must_use]
     pub fn one_of_many(self) -> Self {
         Self { is_one_of_many: true, ..self }
@@ -69,13 +69,13 @@ impl<T> OpenCalls<T> {
             is_taken: !self.is_one_of_many,
             put: calls.puts,
         };
-        calls.by_key.insert(key(asked), kept);
+        calls.by_key.insert(build_key(asked), kept);
     }
 
     /// Notes that the pump accepted the reply to that delivery.
-    pub fn taken(&self, asked: &Delivered) {
+    pub fn mark_taken(&self, asked: &Delivered) {
         let mut calls = self.calls();
-        let kept = calls.by_key.get_mut(&key(asked));
+        let kept = calls.by_key.get_mut(&build_key(asked));
         if let Some(kept) = kept.filter(|kept| kept.delivery == asked.stamp.delivery) {
             kept.is_taken = true;
         }
@@ -83,7 +83,7 @@ impl<T> OpenCalls<T> {
 
     /// Takes out the value kept at the turn right before this delivery.
     pub fn take(&self, asked: &Delivered) -> Option<T> {
-        let kept = self.calls().by_key.remove(&key(asked))?;
+        let kept = self.calls().by_key.remove(&build_key(asked))?;
         (kept.turn + 1 == asked.stamp.turn && kept.is_taken).then_some(kept.value)
     }
 
@@ -93,6 +93,6 @@ impl<T> OpenCalls<T> {
     }
 }
 
-fn key(asked: &Delivered) -> CallKey {
+fn build_key(asked: &Delivered) -> CallKey {
     (asked.thread.clone(), asked.stamp.call.clone())
 }

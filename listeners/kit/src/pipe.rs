@@ -47,8 +47,8 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
     ///
     /// # Errors
     /// If the stream breaks, or the input is not a document of a pump.
-    pub async fn keep(&mut self) -> io::Result<bool> {
-        let read = self.read().await?;
+    pub async fn keep_next(&mut self) -> io::Result<bool> {
+        let read = self.read_more().await?;
         let is_there = read.is_some();
         self.kept.extend(read);
         Ok(is_there)
@@ -57,15 +57,15 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
     async fn next(&mut self) -> io::Result<Option<PumpDocument>> {
         match self.kept.pop_front() {
             Some(kept) => Ok(Some(kept)),
-            None => self.read().await,
+            None => self.read_more().await,
         }
     }
 
-    async fn read(&mut self) -> io::Result<Option<PumpDocument>> {
+    async fn read_more(&mut self) -> io::Result<Option<PumpDocument>> {
         loop {
             while let Some(line) = self.waiting.pop_front() {
                 if !line.trim_ascii().is_empty() {
-                    return PumpDocument::read(&line).map(Some).map_err(unreadable);
+                    return PumpDocument::read(&line).map(Some).map_err(as_io_error);
                 }
             }
             let read = self.input.read(&mut self.portion).await?;
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
                 return Ok(None);
             }
             let mut lines = Vec::new();
-            self.lines.feed(self.portion.get(..read).unwrap_or_default(), &mut lines).map_err(unreadable)?;
+            self.lines.feed(self.portion.get(..read).unwrap_or_default(), &mut lines).map_err(as_io_error)?;
             self.waiting.extend(lines);
         }
     }
@@ -107,13 +107,13 @@ struct OpenDelivery {
 impl DeliveryLine {
     /// Reports what is being done.
     pub async fn progress(&self, words: String) {
-        self.say(ListenerDocument::Progress { delivery: self.delivery.clone(), words }).await;
+        self.send(ListenerDocument::Progress { delivery: self.delivery.clone(), words }).await;
     }
 
     /// Leaves a remark that the pump records and shows in the next turn.
     pub async fn notice(&self, code: &str, words: String) {
         let (delivery, code) = (self.delivery.clone(), code.to_owned());
-        self.say(ListenerDocument::Notice { delivery, code, words }).await;
+        self.send(ListenerDocument::Notice { delivery, code, words }).await;
     }
 
     /// Reports what is being done, from a thread that does not wait. Words that have no room are left out: progress is
@@ -134,7 +134,7 @@ impl DeliveryLine {
         stored
             .and_then(|stored| StoredBlob::read(&stored).ok())
             .map(|stored| stored.hash)
-            .ok_or_else(unanswered)
+            .ok_or_else(describe_unanswered)
     }
 
     /// Asks the pump, and waits for its answer.
@@ -143,8 +143,8 @@ impl DeliveryLine {
         let (answer, answered) = oneshot::channel();
         let document = ListenerDocument::Ask { delivery: self.delivery.clone(), id, question: Ok(question) };
         let word = ListenerWord { document, waits: Some((id, answer)) };
-        self.said.send(word).await.map_err(|_| unanswered())?;
-        let answer = answered.await.map_err(|_| unanswered())?;
+        self.said.send(word).await.map_err(|_| describe_unanswered())?;
+        let answer = answered.await.map_err(|_| describe_unanswered())?;
         match answer.refusal() {
             Some((code, message)) => Err(format!("{code}: {message}")),
             None => Ok(answer.payload),
@@ -152,7 +152,7 @@ impl DeliveryLine {
     }
 
     /// Ends when the answer is no longer wanted.
-    pub async fn cancelled(&self) {
+    pub async fn wait_for_cancel(&self) {
         let mut cancelled = self.cancelled.clone();
         if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
             // The delivery is over.
@@ -166,13 +166,13 @@ impl DeliveryLine {
         *self.cancelled.borrow()
     }
 
-    async fn say(&self, document: ListenerDocument) {
+    async fn send(&self, document: ListenerDocument) {
         // If nothing takes it, this program is about to end.
         let _ended = self.said.send(ListenerWord { document, waits: None }).await;
     }
 }
 
-fn unanswered() -> String {
+fn describe_unanswered() -> String {
     "the pump did not answer".to_owned()
 }
 
@@ -236,7 +236,7 @@ where
                     }
                     _ => {}
                 }
-                say(&mut output, &document).await?;
+                write_document(&mut output, &document).await?;
             }
             Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
         }
@@ -253,14 +253,17 @@ where
 }
 
 /// Writes a document for the pump.
-async fn say<W: AsyncWrite + Unpin>(output: &mut W, document: &ListenerDocument) -> io::Result<()> {
-    let document = document.document().map_err(unreadable)?;
-    let mut line = line_form(&document).map_err(unreadable)?.into_owned();
+async fn write_document<W: AsyncWrite + Unpin>(
+    output: &mut W,
+    document: &ListenerDocument,
+) -> io::Result<()> {
+    let document = document.document().map_err(as_io_error)?;
+    let mut line = line_form(&document).map_err(as_io_error)?.into_owned();
     line.push(b'\n');
     output.write_all(&line).await?;
     output.flush().await
 }
 
-fn unreadable(fault: crate::Fault) -> io::Error {
+fn as_io_error(fault: crate::Fault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
 }

@@ -60,12 +60,12 @@ pub fn serve<A: Into<ReplyContent>>(
         // A late cancel or answer belongs to a delivery that is over.
         let PumpDocument::Delivery(asked) = told else { continue };
         let delivery = asked.stamp.delivery.clone();
-        let mut turn = Turn::of(*asked, &mut pump);
+        let mut turn = Turn::new(*asked, &mut pump);
         let said = answer(&mut turn).into();
-        if let Some(error) = turn.broken() {
+        if let Some(error) = turn.into_error() {
             return Err(error);
         }
-        pump.say(&ListenerDocument::Reply { delivery, said })?;
+        pump.write_document(&ListenerDocument::Reply { delivery, said })?;
     }
     Ok(())
 }
@@ -92,14 +92,14 @@ impl<I: Read, O: Write> Streams<I, O> {
             if let Some(told) = self.waiting.pop_front() {
                 return Ok(Some(told));
             }
-            if !self.read()? {
+            if !self.read_more()? {
                 return Ok(None);
             }
         }
     }
 
     /// Reads a portion; false once the stream has ended.
-    fn read(&mut self) -> io::Result<bool> {
+    fn read_more(&mut self) -> io::Result<bool> {
         let mut portion = vec![0; PORTION];
         let read = match self.input.read(&mut portion) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
@@ -120,21 +120,21 @@ impl<I: Read, O: Write> Streams<I, O> {
             Frames::Lengths(lengths) => lengths.feed(portion, &mut documents),
             Frames::Unknown => Ok(()),
         };
-        fed.map_err(unreadable)?;
+        fed.map_err(as_io_error)?;
         for document in documents.iter().filter(|document| !document.trim_ascii().is_empty()) {
-            self.waiting.push_back(PumpDocument::read(document).map_err(unreadable)?);
+            self.waiting.push_back(PumpDocument::read(document).map_err(as_io_error)?);
         }
         Ok(read > 0)
     }
 }
 
 impl<I: Read, O: Write> Pump for Streams<I, O> {
-    fn say(&mut self, word: &ListenerDocument) -> io::Result<()> {
-        let document = word.document().map_err(unreadable)?;
+    fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
+        let document = word.document().map_err(as_io_error)?;
         let framed = match self.frames {
             Frames::Lengths(_) => with_length(&document),
             Frames::Lines(_) | Frames::Unknown => {
-                let mut line = line_form(&document).map_err(unreadable)?.into_owned();
+                let mut line = line_form(&document).map_err(as_io_error)?.into_owned();
                 line.push(b'\n');
                 line
             }
@@ -143,7 +143,7 @@ impl<I: Read, O: Write> Pump for Streams<I, O> {
         self.output.flush()
     }
 
-    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
+    fn wait_for_answer(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
         let mut seen = 0;
         loop {
             // Other documents, such as further deliveries, wait in the queue until later.
@@ -162,13 +162,13 @@ impl<I: Read, O: Write> Pump for Streams<I, O> {
                 }
                 seen += 1;
             }
-            if !self.read()? {
+            if !self.read_more()? {
                 return Ok(None);
             }
         }
     }
 }
 
-fn unreadable(fault: crate::Fault) -> io::Error {
+fn as_io_error(fault: crate::Fault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
 }

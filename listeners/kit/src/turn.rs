@@ -33,12 +33,12 @@ impl std::fmt::Debug for Turn<'_> {
 
 impl<'p> Turn<'p> {
     /// A delivery that has just come.
-    pub(crate) fn of(asked: Delivered, pump: &'p mut dyn Pump) -> Self {
+    pub(crate) fn new(asked: Delivered, pump: &'p mut dyn Pump) -> Self {
         Self { asked, pump, said: 0, over: false, broken: None }
     }
 
     /// Why the connection to the pump broke.
-    pub(crate) fn broken(self) -> Option<io::Error> {
+    pub(crate) fn into_error(self) -> Option<io::Error> {
         self.broken
     }
 
@@ -56,24 +56,24 @@ impl<'p> Turn<'p> {
 
     /// The whole delivery: the caller, the thread, the number of the attempt.
     #[must_use]
-    pub fn delivered(&self) -> &Delivered {
+    pub fn delivery(&self) -> &Delivered {
         &self.asked
     }
 
     /// Reports what the listener is doing. Observers see it, and it renews the idle timeout.
     pub fn progress(&mut self, words: &str) {
-        let word = ListenerDocument::Progress { delivery: self.delivery(), words: words.to_owned() };
-        self.say(&word);
+        let word = ListenerDocument::Progress { delivery: self.delivery_id(), words: words.to_owned() };
+        self.send(&word);
     }
 
     /// Leaves feedback that the pump records and shows in the next turn.
     pub fn notice(&mut self, code: &str, words: &str) {
         let word = ListenerDocument::Notice {
-            delivery: self.delivery(),
+            delivery: self.delivery_id(),
             code: code.to_owned(),
             words: words.to_owned(),
         };
-        self.say(&word);
+        self.send(&word);
     }
 
     /// Records an entry and waits until it is on disk. Returns its number, which a result names as its start.
@@ -81,7 +81,7 @@ impl<'p> Turn<'p> {
     /// # Errors
     /// If the pump refuses the entry, or the answer is no longer wanted.
     pub fn journal(&mut self, entry: JournalEntry) -> Result<u64, NotTaken> {
-        let (delivery, id) = (self.delivery(), self.number());
+        let (delivery, id) = (self.delivery_id(), self.next_number());
         self.asked_for(&ListenerDocument::Journal { delivery, id, entry: Ok(entry) }, id)
             .map(|answer| answer.id)
     }
@@ -91,7 +91,7 @@ impl<'p> Turn<'p> {
     /// # Errors
     /// If the pump refuses to answer, or the answer is no longer wanted.
     pub fn ask(&mut self, question: PumpQuestion) -> Result<Option<Payload>, NotTaken> {
-        let (delivery, id) = (self.delivery(), self.number());
+        let (delivery, id) = (self.delivery_id(), self.next_number());
         self.asked_for(&ListenerDocument::Ask { delivery, id, question: Ok(question) }, id)
             .map(|answer| answer.payload)
     }
@@ -104,27 +104,27 @@ impl<'p> Turn<'p> {
         !self.over && self.pump.is_wanted()
     }
 
-    fn delivery(&self) -> String {
+    fn delivery_id(&self) -> String {
         self.asked.stamp.delivery.clone()
     }
 
-    fn number(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.said += 1;
         self.said
     }
 
-    fn say(&mut self, word: &ListenerDocument) {
+    fn send(&mut self, word: &ListenerDocument) {
         if self.broken.is_none() {
-            self.broken = self.pump.say(word).err();
+            self.broken = self.pump.write_document(word).err();
         }
     }
 
     fn asked_for(&mut self, word: &ListenerDocument, id: u64) -> Result<PumpAnswer, NotTaken> {
-        self.say(word);
+        self.send(word);
         if self.broken.is_some() || self.over {
             return Err(NotTaken::Over);
         }
-        match self.pump.wait(&self.asked.stamp.delivery, id) {
+        match self.pump.wait_for_answer(&self.asked.stamp.delivery, id) {
             Ok(Some(answer)) => match answer.refusal() {
                 Some((code, words)) => Err(NotTaken::Refused { code, words }),
                 None => Ok(answer),
@@ -143,9 +143,9 @@ impl<'p> Turn<'p> {
 
 /// The pump's side of a turn, over any carrier.
 pub(crate) trait Pump {
-    fn say(&mut self, word: &ListenerDocument) -> io::Result<()>;
+    fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()>;
     /// The answer to that number. `None` if the delivery was cancelled or the pump is gone.
-    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>>;
+    fn wait_for_answer(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>>;
     /// Whether the delivery is still wanted, as far as is known without waiting.
     fn is_wanted(&self) -> bool {
         true

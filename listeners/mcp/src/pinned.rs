@@ -15,13 +15,13 @@ const RESERVED: [&str; 1] = ["todo-until"];
 ///
 /// # Errors
 /// If there is no vocabulary.
-pub fn vocabulary(
+pub fn build_vocabulary(
     server: &str,
     pin: &PinFile,
     safe: BTreeSet<String>,
 ) -> Result<ToolVocabulary, VocabularyFault> {
     let reserved = RESERVED.into_iter().chain([server]).map(str::to_owned).collect();
-    ToolVocabulary::of(
+    ToolVocabulary::from_tools(
         server,
         &pin.tools,
         &VocabularyOptions { reserved, safe, ..VocabularyOptions::default() },
@@ -29,7 +29,7 @@ pub fn vocabulary(
 }
 
 /// The parts of listed tools that a pin covers.
-pub(crate) fn definitions(tools: &[Tool]) -> Vec<ToolDefinition> {
+pub(crate) fn list_definitions(tools: &[Tool]) -> Vec<ToolDefinition> {
     let definition = |tool: &Tool| ToolDefinition {
         name: tool.name.to_string(),
         title: tool.title.clone(),

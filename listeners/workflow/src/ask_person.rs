@@ -3,7 +3,7 @@
 use systole_kit::{Payload, namespaces};
 
 use crate::facts::Facts;
-use crate::items::{core, duration};
+use crate::items::{build_core, format_duration};
 use crate::known::{Failure, Known};
 use crate::spec::QuestionStep;
 
@@ -14,16 +14,16 @@ use crate::spec::QuestionStep;
 pub(crate) fn ask_person(question: &QuestionStep, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
     let mut shows = Vec::new();
     for path in &question.shows {
-        let Some(payload) = known.output(path) else { continue };
+        let Some(payload) = known.find_output(path) else { continue };
         let unseen = || {
             let words = format!("the output {} is in no message that a person can see", path.text());
             Failure::new("workflow.unshown", words)
         };
         shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
     }
-    Ok(core(|writer| {
+    Ok(build_core(|writer| {
         let start = writer.open("ask-person").xmlns(namespaces::CORE);
-        start.attr("expires", &duration(question.expires_ms)).content(|inside| {
+        start.attr("expires", &format_duration(question.expires_ms)).content(|inside| {
             inside.open("question").text(&question.words);
             for (number, label) in &shows {
                 inside.open("show").number("seq", *number).text(label);

@@ -19,13 +19,13 @@ pub struct BoundCount {
 impl BoundCount {
     /// So many, whatever lists hold.
     #[must_use]
-    pub fn of(fixed: u64) -> Self {
+    pub fn from_fixed(fixed: u64) -> Self {
         Self { fixed, per_item: Vec::new() }
     }
 
     /// This and that.
     #[must_use]
-    pub fn and(mut self, other: &Self) -> Self {
+    pub fn add_count(mut self, other: &Self) -> Self {
         self.fixed = self.fixed.saturating_add(other.fixed);
         for (more, list) in &other.per_item {
             match self.per_item.iter_mut().find(|(_, known)| known == list) {
@@ -38,7 +38,7 @@ impl BoundCount {
 
     /// So many times this.
     #[must_use]
-    pub fn times(mut self, factor: u64) -> Self {
+    pub fn multiply(mut self, factor: u64) -> Self {
         self.fixed = self.fixed.saturating_mul(factor);
         for (count, _) in &mut self.per_item {
             *count = count.saturating_mul(factor);
@@ -82,13 +82,13 @@ pub struct Bound {
 }
 
 impl Bound {
-    fn and(mut self, other: &Self) -> Self {
-        self.goals = self.goals.and(&other.goals);
-        self.children = self.children.and(&other.children);
-        self.messages = self.messages.and(&other.messages);
+    fn add_bound(mut self, other: &Self) -> Self {
+        self.goals = self.goals.add_count(&other.goals);
+        self.children = self.children.add_count(&other.children);
+        self.messages = self.messages.add_count(&other.messages);
         for (agent, count) in &other.asked_of {
             let known = self.asked_of.remove(agent).unwrap_or_default();
-            self.asked_of.insert(agent.clone(), known.and(count));
+            self.asked_of.insert(agent.clone(), known.add_count(count));
         }
         for (agent, count) in &other.certain_of {
             let known = self.certain_of.entry(agent.clone()).or_default();
@@ -100,7 +100,7 @@ impl Bound {
         self
     }
 
-    fn change(mut self, change: impl Fn(BoundCount) -> BoundCount) -> Self {
+    fn map_counts(mut self, change: impl Fn(BoundCount) -> BoundCount) -> Self {
         self.goals = change(self.goals);
         self.children = change(self.children);
         self.messages = change(self.messages);
@@ -110,8 +110,8 @@ impl Bound {
 
     /// This in a child thread of its own.
     fn in_child(mut self, name: &str) -> Self {
-        self.children = self.children.and(&BoundCount::of(1));
-        self.messages = self.messages.and(&BoundCount::of(1));
+        self.children = self.children.add_count(&BoundCount::from_fixed(1));
+        self.messages = self.messages.add_count(&BoundCount::from_fixed(1));
         self.depth = self.depth.saturating_add(1);
         self.nesting.insert(0, name.to_owned());
         self
@@ -130,19 +130,23 @@ const DEEPEST: u32 = 64;
 
 /// The bound of a workflow; `find` gives those that it may call, which call no one in a circle.
 #[must_use]
-pub fn bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> Bound {
-    whole(workflow, find, DEEPEST)
+pub fn find_bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> Bound {
+    bound_workflow(workflow, find, DEEPEST)
 }
 
-fn whole<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
+fn bound_workflow<'w>(
+    workflow: &'w Workflow,
+    find: &impl Fn(&str) -> Option<&'w Workflow>,
+    left: u32,
+) -> Bound {
     let mut all = Bound::default();
     let mut terms = Vec::new();
     for step in &workflow.steps {
         let one = of_step(step, find, left, false);
         if one.goals.fixed > 0 {
-            terms.push(term(step, &one, find, left));
+            terms.push(describe_factors(step, &one, find, left));
         }
-        all = all.and(&one);
+        all = all.add_bound(&one);
     }
     all.terms = terms;
     all.depth = all.depth.saturating_add(1);
@@ -151,14 +155,19 @@ fn whole<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow
 }
 
 /// The factors of a step's goals, those that are 1 left out.
-fn term<'w>(step: &Step, whole: &Bound, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> String {
+fn describe_factors<'w>(
+    step: &Step,
+    whole: &Bound,
+    find: &impl Fn(&str) -> Option<&'w Workflow>,
+    left: u32,
+) -> String {
     let items = step.each.as_ref().and_then(|each| each.most).map_or(1, u64::from);
     let passes = match &step.work {
         StepAction::Repeat { at_most, .. } => u64::from(*at_most),
         _ => 1,
     };
     let tries = u64::from(step.tries);
-    let once = once(step, find, left).goals.fixed;
+    let once = bound_pass(step, find, left).goals.fixed;
     let factors: Vec<String> = [items, tries, passes, once]
         .into_iter()
         .filter(|factor| *factor != 1)
@@ -173,12 +182,12 @@ fn of_step<'w>(
     left: u32,
     is_beside: bool,
 ) -> Bound {
-    let mut all = once(step, find, left);
+    let mut all = bound_pass(step, find, left);
     if let StepAction::Repeat { at_most, .. } = &step.work {
         let passes = u64::from(*at_most);
-        all = all.change(|count| count.times(passes));
+        all = all.map_counts(|count| count.multiply(passes));
     }
-    let tries = |all: Bound| all.change(|count| count.times(u64::from(step.tries)));
+    let tries = |all: Bound| all.map_counts(|count| count.multiply(u64::from(step.tries)));
     if step.is_tried_inside() {
         all = tries(all);
     }
@@ -192,10 +201,10 @@ fn of_step<'w>(
     }
     if let Some(each) = &step.each {
         all = match each.most {
-            Some(most) => all.change(|count| count.times(u64::from(most))),
+            Some(most) => all.map_counts(|count| count.multiply(u64::from(most))),
             None => {
                 let list = each.list.text();
-                all.change(|count| count.for_each(&list))
+                all.map_counts(|count| count.for_each(&list))
             }
         };
         all = all.certain_times(u64::from(each.least));
@@ -210,31 +219,33 @@ fn of_step<'w>(
 }
 
 /// One pass of a step, for one item.
-fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
+fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
     let together = |steps: &[Step], is_beside: bool| {
         steps
             .iter()
             .map(|step| of_step(step, find, left, is_beside))
-            .fold(Bound::default(), |all, one| all.and(&one))
+            .fold(Bound::default(), |all, one| all.add_bound(&one))
     };
     match &step.work {
         StepAction::Do(goal) => {
             let pursued = |agent: &String| {
                 let (own, rounds) = match &step.supervise {
-                    None => (asked(agent, 1, 1), 1),
+                    None => (bound_agent(agent, 1, 1), 1),
                     // A commitment, and twice an output with its assessment and a verdict.
-                    Some(Supervisor::Agent(other)) => (asked(agent, 5, 3).and(&asked(other, 2, 0)), 2),
-                    Some(Supervisor::Person) => (asked(agent, 5, 3), 2),
+                    Some(Supervisor::Agent(other)) => {
+                        (bound_agent(agent, 5, 3).add_bound(&bound_agent(other, 2, 0)), 2)
+                    }
+                    Some(Supervisor::Person) => (bound_agent(agent, 5, 3), 2),
                 };
-                let tasks = goal.tasks.as_ref().map(|tasks| given(agent, tasks, rounds));
-                Bound { goals: BoundCount::of(1), ..own }.and(&tasks.unwrap_or_default())
+                let tasks = goal.tasks.as_ref().map(|tasks| bound_tasks(agent, tasks, rounds));
+                Bound { goals: BoundCount::from_fixed(1), ..own }.add_bound(&tasks.unwrap_or_default())
             };
-            goal.by.iter().map(pursued).fold(Bound::default(), |all, one| all.and(&one))
+            goal.by.iter().map(pursued).fold(Bound::default(), |all, one| all.add_bound(&one))
         }
         StepAction::Call(call) => match find(&call.to).filter(|_| left > 0) {
             Some(other) => {
                 // The child's own depth counts the call that opens it.
-                let inner = whole(other, find, left.saturating_sub(1));
+                let inner = bound_workflow(other, find, left.saturating_sub(1));
                 let (depth, nesting) = (inner.depth, inner.nesting.clone());
                 Bound { depth, nesting, ..inner.in_child(&call.to) }
             }
@@ -247,19 +258,23 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
 }
 
 /// The tasks that an agent gives in so many pursuits of a goal. Each is a child of its thread.
-fn given(agent: &str, tasks: &TaskRule, pursuits: u64) -> Bound {
-    let task = Bound { goals: BoundCount::of(1), certain_of: BTreeMap::new(), ..asked(&tasks.by, 1, 0) };
-    let mut all = task.change(|count| count.times(u64::from(tasks.at_most).saturating_mul(pursuits)));
+fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> Bound {
+    let task = Bound {
+        goals: BoundCount::from_fixed(1),
+        certain_of: BTreeMap::new(),
+        ..bound_agent(&tasks.by, 1, 0)
+    };
+    let mut all = task.map_counts(|count| count.multiply(u64::from(tasks.at_most).saturating_mul(pursuits)));
     all.depth = all.depth.saturating_add(1);
     all.nesting.insert(0, agent.to_owned());
     all
 }
 
 /// An agent that is asked so often at most, each time in a child thread; and so often whatever happens.
-fn asked(agent: &str, most: u64, certain: u64) -> Bound {
-    let one = Bound::default().in_child(agent).change(|count| count.times(most));
+fn bound_agent(agent: &str, most: u64, certain: u64) -> Bound {
+    let one = Bound::default().in_child(agent).map_counts(|count| count.multiply(most));
     Bound {
-        asked_of: BTreeMap::from([(agent.to_owned(), BoundCount::of(most))]),
+        asked_of: BTreeMap::from([(agent.to_owned(), BoundCount::from_fixed(most))]),
         certain_of: BTreeMap::from([(agent.to_owned(), certain)]),
         ..one
     }
@@ -301,7 +316,7 @@ mod tests {
     }
 
     fn of(steps: Vec<Step>) -> Bound {
-        bound(&workflow("one", steps), &|_| None)
+        find_bound(&workflow("one", steps), &|_| None)
     }
 
     #[test]
@@ -314,13 +329,13 @@ mod tests {
         ]);
         assert_eq!(
             (found.terms.join(" + "), found.goals),
-            ("1 + 200 + 5 x 2 + 1".to_owned(), BoundCount::of(212))
+            ("1 + 200 + 5 x 2 + 1".to_owned(), BoundCount::from_fixed(212))
         );
         assert_eq!(
             (found.children, found.messages, found.depth),
-            (BoundCount::of(212), BoundCount::of(212), 2)
+            (BoundCount::from_fixed(212), BoundCount::from_fixed(212), 2)
         );
-        assert_eq!(found.asked_of["critic"], BoundCount::of(5));
+        assert_eq!(found.asked_of["critic"], BoundCount::from_fixed(5));
         // Each item that must be there, and one pass.
         assert_eq!(found.certain_of, BTreeMap::from([("critic".into(), 1), ("reviewer".into(), 4)]));
         assert_eq!(found.nesting, ["one", "reviewer"]);
@@ -338,7 +353,10 @@ mod tests {
         let group =
             |id: &str| Step::new(id, StepAction::Group { steps: vec![goal("a", &["x"]), goal("b", &["x"])] });
         let found = of(vec![each(group("wide"), 0, Some(10))]);
-        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(20), BoundCount::of(30), 3));
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (BoundCount::from_fixed(20), BoundCount::from_fixed(30), 3)
+        );
         assert_eq!(found.nesting, ["one", "a branch of wide", "x"]);
         assert!(found.certain_of.values().all(|count| *count == 0));
         let beside = StepAction::Parallel {
@@ -346,7 +364,10 @@ mod tests {
             at_once: 4,
         };
         let found = of(vec![Step::new("both", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(1), BoundCount::of(2), 2));
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (BoundCount::from_fixed(1), BoundCount::from_fixed(2), 2)
+        );
     }
 
     #[test]
@@ -356,10 +377,13 @@ mod tests {
         let path = Path { goal: "a".into(), agent: None, fields: vec![] };
         let skipped = Step { when: vec![crate::spec::Condition { path, test }], ..goal("b", &["x"]) };
         let found = of(vec![tried, skipped, call("c", "shop")]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2 + 1".to_owned(), BoundCount::of(7)));
+        assert_eq!(
+            (found.terms.join(" + "), found.goals),
+            ("3 x 2 + 1".to_owned(), BoundCount::from_fixed(7))
+        );
         assert_eq!(
             (found.children, found.certain_of),
-            (BoundCount::of(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
+            (BoundCount::from_fixed(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
         );
     }
 
@@ -370,11 +394,14 @@ mod tests {
             goal.tasks = Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 });
         }
         let found = of(vec![Step { tries: 2, ..step }, goal("answer", &["x"])]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("2 x 18 + 1".to_owned(), BoundCount::of(37)));
-        assert_eq!(found.asked_of["helper"], BoundCount::of(32));
+        assert_eq!(
+            (found.terms.join(" + "), found.goals),
+            ("2 x 18 + 1".to_owned(), BoundCount::from_fixed(37))
+        );
+        assert_eq!(found.asked_of["helper"], BoundCount::from_fixed(32));
         assert_eq!(
             (found.children, found.messages, found.depth),
-            (BoundCount::of(37), BoundCount::of(37), 3)
+            (BoundCount::from_fixed(37), BoundCount::from_fixed(37), 3)
         );
         assert_eq!(found.nesting, ["one", "x", "helper"]);
         // No task has to be given.
@@ -389,7 +416,7 @@ mod tests {
             watched(goal("a", &["x", "y"]), auditor()),
             watched(goal("b", &["x"]), Supervisor::Person),
         ]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("2 + 1".to_owned(), BoundCount::of(3)));
+        assert_eq!((found.terms.join(" + "), found.goals), ("2 + 1".to_owned(), BoundCount::from_fixed(3)));
         let asked: Vec<(&str, u64)> =
             found.asked_of.iter().map(|(who, count)| (who.as_str(), count.fixed)).collect();
         assert_eq!(asked, [("auditor", 4), ("x", 10), ("y", 5)]);
@@ -398,14 +425,14 @@ mod tests {
         assert_eq!(certain, [("auditor", 0), ("x", 6), ("y", 3)]);
         assert_eq!(
             (found.children, found.messages, found.depth),
-            (BoundCount::of(19), BoundCount::of(19), 2)
+            (BoundCount::from_fixed(19), BoundCount::from_fixed(19), 2)
         );
         // Each item has a branch of its own, in which requests are tried again and the branch is not.
         let tried = Step { tries: 2, ..watched(goal("c", &["x"]), auditor()) };
         let found = of(vec![each(tried, 2, Some(10))]);
         assert_eq!(
             (found.goals, found.children, found.depth),
-            (BoundCount::of(20), BoundCount::of(10 * (2 * 7 + 1)), 3)
+            (BoundCount::from_fixed(20), BoundCount::from_fixed(10 * (2 * 7 + 1)), 3)
         );
         assert_eq!(found.certain_of["x"], 6);
     }
@@ -416,7 +443,10 @@ mod tests {
         let list = each(goal("wide", &["x"]), 0, Some(5));
         let beside = StepAction::Parallel { steps: vec![timed, list, goal("quick", &["x"])], at_once: 4 };
         let found = of(vec![Step::new("all", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(7), BoundCount::of(9), 3));
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (BoundCount::from_fixed(7), BoundCount::from_fixed(9), 3)
+        );
     }
 
     #[test]
@@ -433,13 +463,19 @@ mod tests {
         let two = || vec![goal("a", &["x"]), goal("b", &["x"])];
         let again = || Step { tries: 3, ..group(two()) };
         let found = of(vec![again()]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2".to_owned(), BoundCount::of(6)));
-        assert_eq!((found.children, found.messages, found.depth), (BoundCount::of(9), BoundCount::of(9), 3));
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2".to_owned(), BoundCount::from_fixed(6)));
+        assert_eq!(
+            (found.children, found.messages, found.depth),
+            (BoundCount::from_fixed(9), BoundCount::from_fixed(9), 3)
+        );
         assert_eq!(found.nesting, ["one", "a branch of both", "x"]);
         assert_eq!(found.certain_of["x"], 2);
         // Each item of a list has its thread anyway.
         let found = of(vec![each(again(), 0, Some(10))]);
-        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(60), BoundCount::of(90), 3));
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (BoundCount::from_fixed(60), BoundCount::from_fixed(90), 3)
+        );
         let timed = |steps: Vec<Step>| Step { timeout_ms: Some(1000), ..group(steps) };
         assert_eq!(of(vec![timed(two())]).depth, 2);
         assert_eq!(of(vec![timed(vec![goal("a", &["x"]), gate()])]).depth, 3);
@@ -447,7 +483,10 @@ mod tests {
         // Beside others the branch keeps the terms, in a thread inside it.
         let beside = StepAction::Parallel { steps: vec![again(), goal("c", &["x"])], at_once: 4 };
         let found = of(vec![Step::new("all", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(7), BoundCount::of(11), 4));
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (BoundCount::from_fixed(7), BoundCount::from_fixed(11), 4)
+        );
     }
 
     #[test]
@@ -461,9 +500,12 @@ mod tests {
     fn a_called_workflow_counts_with_all_that_it_does() {
         let inner = workflow("inner", vec![goal("a", &["x"]), goal("b", &["x", "y"])]);
         let outer = workflow("outer", vec![call("call", "inner"), each(call("more", "inner"), 2, Some(5))]);
-        let found = bound(&outer, &|name| (name == "inner").then_some(&inner));
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 + 5 x 3".to_owned(), BoundCount::of(18)));
-        assert_eq!((found.children, found.depth), (BoundCount::of(24), 3));
+        let found = find_bound(&outer, &|name| (name == "inner").then_some(&inner));
+        assert_eq!(
+            (found.terms.join(" + "), found.goals),
+            ("3 + 5 x 3".to_owned(), BoundCount::from_fixed(18))
+        );
+        assert_eq!((found.children, found.depth), (BoundCount::from_fixed(24), 3));
         assert_eq!(found.nesting, ["outer", "inner", "x"]);
     }
 }

@@ -9,11 +9,13 @@ use crate::known::Known;
 use crate::spec::{Condition, ValueTest};
 
 /// Whether all conditions hold. A condition on a missing value never holds.
-pub(crate) fn hold(conditions: &[Condition], known: &Known) -> bool {
-    conditions.iter().all(|one| known.texts(&one.path).first().is_some_and(|value| is(value, &one.test)))
+pub(crate) fn all_hold(conditions: &[Condition], known: &Known) -> bool {
+    conditions
+        .iter()
+        .all(|one| known.find_texts(&one.path).first().is_some_and(|value| passes_test(value, &one.test)))
 }
 
-fn is(value: &str, test: &ValueTest) -> bool {
+fn passes_test(value: &str, test: &ValueTest) -> bool {
     match test {
         ValueTest::Text(texts) => texts.iter().any(|text| text == value),
         ValueTest::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
@@ -22,7 +24,8 @@ fn is(value: &str, test: &ValueTest) -> bool {
                 let Some(end) = end else { return true };
                 let (end, is_included) =
                     end.strip_prefix(sign).map_or((end.as_str(), true), |end| (end, false));
-                compared(value, end).is_some_and(|order| is_beyond(order) || (is_included && order.is_eq()))
+                compare_numbers(value, end)
+                    .is_some_and(|order| is_beyond(order) || (is_included && order.is_eq()))
             };
             fits(least, '>', Ordering::is_gt) && fits(most, '<', Ordering::is_lt)
         }),
@@ -30,9 +33,9 @@ fn is(value: &str, test: &ValueTest) -> bool {
 }
 
 /// Compares two decimals, or two other numbers as floating point.
-fn compared(left: &str, right: &str) -> Option<Ordering> {
+fn compare_numbers(left: &str, right: &str) -> Option<Ordering> {
     match (Decimal::read(left.trim()), Decimal::read(right.trim())) {
-        (Some(left), Some(right)) => Some(left.compared(&right)),
+        (Some(left), Some(right)) => Some(left.compare_digits(&right)),
         _ => left.trim().parse::<f64>().ok()?.partial_cmp(&right.trim().parse::<f64>().ok()?),
     }
 }
@@ -58,7 +61,7 @@ impl<'t> Decimal<'t> {
         is_number.then_some(Self { is_below_zero: sign && !is_zero, whole, part })
     }
 
-    fn compared(&self, other: &Self) -> Ordering {
+    fn compare_digits(&self, other: &Self) -> Ordering {
         let size = |one: &Self, two: &Self| {
             let whole = one.whole.len().cmp(&two.whole.len()).then_with(|| one.whole.cmp(two.whole));
             whole.then_with(|| one.part.cmp(two.part))
@@ -82,15 +85,15 @@ mod tests {
             ["-10", "-9.5", "-0.25", "0", "0.1", "0.10000000000000000001", "1", "9", "10", "10.01"];
         for (at, left) in in_order.iter().enumerate() {
             for (to, right) in in_order.iter().enumerate() {
-                assert_eq!(compared(left, right), Some(at.cmp(&to)), "{left} and {right}");
+                assert_eq!(compare_numbers(left, right), Some(at.cmp(&to)), "{left} and {right}");
             }
         }
         for (left, right) in
             [("1", "1.0"), ("-0", "0"), ("007", "7"), ("+3", "3"), ("1e1", "10"), (" 4\n", "4")]
         {
-            assert_eq!(compared(left, right), Some(Ordering::Equal), "{left} and {right}");
+            assert_eq!(compare_numbers(left, right), Some(Ordering::Equal), "{left} and {right}");
         }
-        assert_eq!(compared("words", "1"), None);
+        assert_eq!(compare_numbers("words", "1"), None);
     }
 
     #[test]
@@ -98,20 +101,25 @@ mod tests {
         let range = |least: Option<&str>, most: Option<&str>| {
             ValueTest::Number(vec![(least.map(str::to_owned), most.map(str::to_owned))])
         };
-        assert!(is("9", &range(Some("9"), None)));
-        assert!(!is("8.99", &range(Some("9"), None)));
-        assert!(is("10", &range(Some("0"), Some("10"))));
-        assert!(!is("9", &range(Some(">9"), None)) && is("9.001", &range(Some(">9"), None)));
-        assert!(!is("10.0", &range(Some("0"), Some("<10"))) && is("9.9", &range(Some("0"), Some("<10"))));
-        assert!(!is("many", &range(Some("0"), None)));
+        assert!(passes_test("9", &range(Some("9"), None)));
+        assert!(!passes_test("8.99", &range(Some("9"), None)));
+        assert!(passes_test("10", &range(Some("0"), Some("10"))));
         assert!(
-            is("true", &ValueTest::Flag(true))
-                && is("0", &ValueTest::Flag(false))
-                && !is("1", &ValueTest::Flag(false))
+            !passes_test("9", &range(Some(">9"), None)) && passes_test("9.001", &range(Some(">9"), None))
         );
         assert!(
-            is("go", &ValueTest::Text(vec!["go".into(), "stop".into()]))
-                && !is("Go", &ValueTest::Text(vec!["go".into()]))
+            !passes_test("10.0", &range(Some("0"), Some("<10")))
+                && passes_test("9.9", &range(Some("0"), Some("<10")))
+        );
+        assert!(!passes_test("many", &range(Some("0"), None)));
+        assert!(
+            passes_test("true", &ValueTest::Flag(true))
+                && passes_test("0", &ValueTest::Flag(false))
+                && !passes_test("1", &ValueTest::Flag(false))
+        );
+        assert!(
+            passes_test("go", &ValueTest::Text(vec!["go".into(), "stop".into()]))
+                && !passes_test("Go", &ValueTest::Text(vec!["go".into()]))
         );
     }
 }

@@ -24,23 +24,28 @@ pub struct StepSentence {
 
 /// The steps of a workflow, each followed by its inner steps.
 #[must_use]
-pub fn sentences(workflow: &Workflow) -> Vec<StepSentence> {
+pub fn write_sentences(workflow: &Workflow) -> Vec<StepSentence> {
     let mut found = Vec::new();
-    collect(&workflow.steps, "", 0, &mut found);
+    collect_steps(&workflow.steps, "", 0, &mut found);
     found
 }
 
-fn collect(steps: &[Step], above: &str, depth: usize, found: &mut Vec<StepSentence>) {
+fn collect_steps(steps: &[Step], above: &str, depth: usize, found: &mut Vec<StepSentence>) {
     for (nth, step) in steps.iter().enumerate() {
         let number = format!("{above}{}", nth.saturating_add(1));
-        found.push(StepSentence { number: number.clone(), depth, id: step.id.clone(), text: sentence(step) });
-        collect(step.inside(), &format!("{number}."), depth.saturating_add(1), found);
+        found.push(StepSentence {
+            number: number.clone(),
+            depth,
+            id: step.id.clone(),
+            text: write_sentence(step),
+        });
+        collect_steps(step.inner_steps(), &format!("{number}."), depth.saturating_add(1), found);
     }
 }
 
 /// A step's work, in plain words.
 #[must_use]
-pub fn sentence(step: &Step) -> String {
+pub fn write_sentence(step: &Step) -> String {
     let mut text = format!("{}: ", step.id);
     if !step.when.is_empty() {
         text.push_str(&format!("if {}: ", all_of(&step.when)));
@@ -48,29 +53,29 @@ pub fn sentence(step: &Step) -> String {
     if let Some(each) = &step.each {
         text.push_str(&format!("for each item of {}, {} at once: ", each.list.text(), each.at_once));
     }
-    text.push_str(&work(&step.work));
-    for more in terms(step) {
+    text.push_str(&describe_work(&step.work));
+    for more in list_terms(step) {
         text.push(' ');
         text.push_str(&more);
     }
-    if !step.inside().is_empty() {
+    if !step.inner_steps().is_empty() {
         text.push(':');
     }
     text
 }
 
-fn work(work: &StepAction) -> String {
+fn describe_work(work: &StepAction) -> String {
     match work {
         StepAction::Do(goal) => {
             let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
-            let mut text = format!("{} {verb}: {}", listed(&goal.by, "and"), sentence_end(&goal.words));
+            let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), sentence_end(&goal.words));
             if let Some(gives) = &goal.gives {
                 text.push_str(&format!(" The output is <{}>.", gives.local));
             }
             match goal.sees.as_deref() {
                 None => {}
                 Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => text.push_str(&format!(" It sees only {}.", seen(sees))),
+                Some(sees) => text.push_str(&format!(" It sees only {}.", describe_sees(sees))),
             }
             if let Some(tasks) = &goal.tasks {
                 let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
@@ -95,24 +100,27 @@ fn work(work: &StepAction) -> String {
                     }
                 })
                 .collect();
-            let with =
-                if fields.is_empty() { String::new() } else { format!(", with {}", listed(&fields, "and")) };
+            let with = if fields.is_empty() {
+                String::new()
+            } else {
+                format!(", with {}", join_parts(&fields, "and"))
+            };
             format!("sends <{}> to {}{with}.", call.element.local, call.to)
         }
         StepAction::Ask(question) => {
             let mut text = format!("asks a person: {}", sentence_end(&question.words));
             match question.choices.as_slice() {
                 [] => text.push_str(" The answer is a note."),
-                choices => text.push_str(&format!(" The choices are {}.", listed(choices, "and"))),
+                choices => text.push_str(&format!(" The choices are {}.", join_parts(choices, "and"))),
             }
             if !question.shows.is_empty() {
-                text.push_str(&format!(" The person sees {}.", paths(&question.shows)));
+                text.push_str(&format!(" The person sees {}.", list_paths(&question.shows)));
             }
-            let (time, then) = (stretch(question.expires_ms), unanswered(question));
+            let (time, then) = (format_duration(question.expires_ms), describe_unanswered(question));
             text.push_str(&format!(" After {time} without an answer {then}."));
             text
         }
-        StepAction::Wait { ms } => format!("waits {}.", stretch(*ms)),
+        StepAction::Wait { ms } => format!("waits {}.", format_duration(*ms)),
         StepAction::Group { .. } => "does these steps in order".to_owned(),
         StepAction::Parallel { at_once, .. } => format!("does these steps in parallel, {at_once} at once"),
         StepAction::Repeat { until, at_most, .. } => {
@@ -127,7 +135,7 @@ fn work(work: &StepAction) -> String {
 
 /// What follows if a question has no answer in time.
 #[must_use]
-pub fn unanswered(question: &QuestionStep) -> String {
+pub fn describe_unanswered(question: &QuestionStep) -> String {
     match &question.otherwise {
         Some(choice) => format!("{choice} is chosen"),
         None => "the step fails".to_owned(),
@@ -135,18 +143,19 @@ pub fn unanswered(question: &QuestionStep) -> String {
 }
 
 /// The terms of a step that differ from the usual.
-fn terms(step: &Step) -> Vec<String> {
+fn list_terms(step: &Step) -> Vec<String> {
     let mut all = Vec::new();
-    let is_open = !step.inside().is_empty();
-    let mut say =
-        |text: String| all.push(if is_open { format!("({text})") } else { format!("{}.", capital(&text)) });
+    let is_open = !step.inner_steps().is_empty();
+    let mut say = |text: String| {
+        all.push(if is_open { format!("({text})") } else { format!("{}.", capitalize(&text)) })
+    };
     match &step.supervise {
         Some(Supervisor::Agent(agent)) => say(format!("supervised by {agent}")),
         Some(Supervisor::Person) => say("supervised by a person".to_owned()),
         None => {}
     }
     if let Some(ms) = step.timeout_ms {
-        say(format!("it fails after {}", stretch(ms)));
+        say(format!("it fails after {}", format_duration(ms)));
     }
     if step.tries > 1 {
         say(format!("if it fails, it is tried up to {} times in all", step.tries));
@@ -154,28 +163,28 @@ fn terms(step: &Step) -> Vec<String> {
     if step.keeps_failure {
         say("if it fails, the run goes on".to_owned());
     }
-    if let Some(budget) = budget(&step.budget) {
+    if let Some(budget) = describe_budget(&step.budget) {
         say(format!("each child may use {budget}"));
     }
     all
 }
 
-fn budget(budget: &Budget) -> Option<String> {
+fn describe_budget(budget: &Budget) -> Option<String> {
     let messages = budget.messages.map(|count| format!("{count} messages"));
     let tokens = budget.tokens.map(|count| format!("{count} tokens"));
     let parts: Vec<String> = [messages, tokens, budget.money.clone()].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| listed(&parts, "and"))
+    (!parts.is_empty()).then(|| join_parts(&parts, "and"))
 }
 
 fn all_of(conditions: &[Condition]) -> String {
     let all: Vec<String> =
-        conditions.iter().map(|one| format!("{} is {}", one.path.text(), test(&one.test))).collect();
-    listed(&all, "and")
+        conditions.iter().map(|one| format!("{} is {}", one.path.text(), describe_test(&one.test))).collect();
+    join_parts(&all, "and")
 }
 
-fn test(test: &ValueTest) -> String {
+fn describe_test(test: &ValueTest) -> String {
     match test {
-        ValueTest::Text(values) => listed(values, "or"),
+        ValueTest::Text(values) => join_parts(values, "or"),
         ValueTest::Flag(flag) => flag.to_string(),
         ValueTest::Number(ranges) => {
             let ranges: Vec<String> = ranges
@@ -195,34 +204,34 @@ fn test(test: &ValueTest) -> String {
                             Some(to) => format!("less than {to}"),
                             None => format!("{to} or less"),
                         });
-                        listed(&least.into_iter().chain(most).collect::<Vec<_>>(), "and")
+                        join_parts(&least.into_iter().chain(most).collect::<Vec<_>>(), "and")
                     }
                 })
                 .collect();
-            listed(&ranges, "or")
+            join_parts(&ranges, "or")
         }
     }
 }
 
 /// The part that a goal with `sees` sees. The request is always there, as a whole unless a path
 /// leads into it.
-fn seen(sees: &[Path]) -> String {
+fn describe_sees(sees: &[Path]) -> String {
     let is_whole_request = |path: &&Path| path.goal == REQUEST && path.fields.is_empty();
     let mut names: Vec<String> = Vec::new();
     if sees.iter().all(|path| path.goal != REQUEST || path.fields.is_empty()) {
         names.push("the request".to_owned());
     }
     names.extend(sees.iter().filter(|path| !is_whole_request(path)).map(Path::text));
-    listed(&names, "and")
+    join_parts(&names, "and")
 }
 
-fn paths(paths: &[Path]) -> String {
+fn list_paths(paths: &[Path]) -> String {
     let paths: Vec<String> = paths.iter().map(Path::text).collect();
-    listed(&paths, "and")
+    join_parts(&paths, "and")
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn listed(parts: &[String], word: &str) -> String {
+fn join_parts(parts: &[String], word: &str) -> String {
     match parts {
         [] => String::new(),
         [only] => only.clone(),
@@ -236,13 +245,13 @@ fn sentence_end(words: &str) -> String {
     if words.ends_with(['.', '!', '?', ':', '…']) { words.to_owned() } else { format!("{words}.") }
 }
 
-fn capital(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// A duration in the largest unit that divides it.
-fn stretch(ms: u64) -> String {
+fn format_duration(ms: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
     let fits = UNITS.iter().find(|(_, factor)| ms > 0 && ms.is_multiple_of(*factor));
     fits.map_or_else(
@@ -323,7 +332,7 @@ mod tests {
             description: None,
         };
         let told: Vec<String> =
-            sentences(&workflow).iter().map(|one| format!("{} {}", one.number, one.text)).collect();
+            write_sentences(&workflow).iter().map(|one| format!("{} {}", one.number, one.text)).collect();
         assert_eq!(
             told,
             [

@@ -60,17 +60,17 @@ pub(crate) enum State {
 
 impl Facts {
     /// The tries of a key.
-    pub(crate) fn tries(&self, key: &str) -> &[State] {
+    pub(crate) fn tries_of(&self, key: &str) -> &[State] {
         self.starts.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// The decision on a question about a key.
-    pub(crate) fn decided(&self, key: &str, question: &str) -> Option<bool> {
+    pub(crate) fn find_decision(&self, key: &str, question: &str) -> Option<bool> {
         self.decided.get(&(key.to_owned(), question.to_owned())).copied()
     }
 
     /// Why a supervisor has to review an output. `None` if it was not compared with its commitment yet.
-    pub(crate) fn reconciled(&self, key: &str) -> Option<&[String]> {
+    pub(crate) fn find_triggers(&self, key: &str) -> Option<&[String]> {
         self.reconciled.get(key).map(Vec::as_slice)
     }
 
@@ -80,7 +80,7 @@ impl Facts {
     }
 
     /// The timers that may still fire.
-    pub(crate) fn ticking(&self) -> Vec<String> {
+    pub(crate) fn pending_timers(&self) -> Vec<String> {
         let mut ids: Vec<String> = self.timers.keys().cloned().collect();
         ids.sort_unstable();
         ids
@@ -97,7 +97,7 @@ impl Facts {
     }
 
     /// The output that holds a step's list of items, read once.
-    pub(crate) fn list(&self, key: &str, read: impl FnOnce() -> Option<Node>) -> Option<Arc<Node>> {
+    pub(crate) fn read_list(&self, key: &str, read: impl FnOnce() -> Option<Node>) -> Option<Arc<Node>> {
         if let Some(tree) = self.lists.borrow().get(key) {
             return Some(tree.clone());
         }
@@ -107,7 +107,7 @@ impl Facts {
     }
 
     /// Takes the note of a reply; answers to its items come next.
-    pub(crate) fn note(&mut self, note: &Note) {
+    pub(crate) fn take_note(&mut self, note: &Note) {
         self.items.clear();
         self.final_said = note.decided.iter().any(|one| one.question == FINAL);
         for one in &note.decided {
@@ -124,14 +124,14 @@ impl Facts {
     }
 
     /// Takes the answer to an item of the last reply.
-    pub(crate) fn answer(&mut self, ordinal: u32, payload: &Payload) {
+    pub(crate) fn take_answer(&mut self, ordinal: u32, payload: &Payload) {
         let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
         let Some((key, at)) = self.items.get(&ordinal).cloned() else {
             // Waits, cancels and finals start nothing.
             if is_core("timer-cancelled") {
-                self.timer(payload, State::Stopped);
+                self.set_timer(payload, State::Stopped);
             } else if self.final_said {
-                self.final_refused = Some(failure(payload));
+                self.final_refused = Some(read_failure(payload));
             }
             return;
         };
@@ -144,33 +144,33 @@ impl Facts {
             self.timers.insert(id.clone(), (key.clone(), at));
             State::Ticks(id)
         } else if is_core("system-error") || is_core("system-thread-error") {
-            State::Ended(Output::Failed(failure(payload)))
+            State::Ended(Output::Failed(read_failure(payload)))
         } else {
             State::Ended(Output::Payload(payload.clone()))
         };
-        self.set(&key, at, state);
+        self.set_state(&key, at, state);
     }
 
     /// Takes an unrequested payload.
-    pub(crate) fn arrival(&mut self, payload: &Payload) {
+    pub(crate) fn take_arrival(&mut self, payload: &Payload) {
         let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
         if is_core("timer-fired") {
-            self.timer(payload, State::Fired(payload.attribute("away")));
+            self.set_timer(payload, State::Fired(payload.attribute("away")));
         } else if is_core("thread-finished")
             && let Some((key, at)) = payload.attribute("id").and_then(|id| self.threads.remove(&id))
         {
-            self.set(&key, at, State::Ended(finished(payload)));
+            self.set_state(&key, at, State::Ended(read_output(payload)));
         }
     }
 
     /// Stores the number of a message by its payload.
-    pub(crate) fn number(&mut self, payload: &Payload, number: u64) {
+    pub(crate) fn store_number(&mut self, payload: &Payload, number: u64) {
         let inside =
             payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
         let whole = inside.as_ref().unwrap_or(payload);
         // A message about a branch holds the outputs of others.
         let parts =
-            if *whole.name().ns == *namespaces::WORKFLOW { items::outputs(whole) } else { Vec::new() };
+            if *whole.name().ns == *namespaces::WORKFLOW { items::read_outputs(whole) } else { Vec::new() };
         let numbers = self.numbers.get_or_insert_default();
         for part in parts.iter().filter_map(Entry::payload).chain([whole]) {
             numbers.insert(part.bytes().clone(), number);
@@ -192,13 +192,13 @@ impl Facts {
         self.numbers = None;
     }
 
-    fn timer(&mut self, payload: &Payload, state: State) {
+    fn set_timer(&mut self, payload: &Payload, state: State) {
         if let Some((key, at)) = payload.attribute("id").and_then(|id| self.timers.remove(&id)) {
-            self.set(&key, at, state);
+            self.set_state(&key, at, state);
         }
     }
 
-    fn set(&mut self, key: &str, at: usize, state: State) {
+    fn set_state(&mut self, key: &str, at: usize, state: State) {
         if let Some(found) = self.starts.get_mut(key).and_then(|tries| tries.get_mut(at)) {
             *found = state;
         }
@@ -206,15 +206,17 @@ impl Facts {
 }
 
 /// The output of a finished child.
-fn finished(payload: &Payload) -> Output {
+fn read_output(payload: &Payload) -> Output {
     let outcome = payload.attribute("outcome").unwrap_or_default();
     let inside = payload.child().ok();
     match (outcome.as_str(), inside) {
-        ("answered", Some(answer)) if answer.name().is(namespaces::CORE, "final-report") => report(answer),
+        ("answered", Some(answer)) if answer.name().is(namespaces::CORE, "final-report") => {
+            read_report(answer)
+        }
         ("answered", Some(answer)) => Output::Payload(answer),
         ("handled", _) => Output::Payload(Payload::write(namespaces::CORE, "handled", |_| {})),
         (_, Some(answer)) if answer.name().is(namespaces::CORE, "system-error") => {
-            Output::Failed(failure(&answer))
+            Output::Failed(read_failure(&answer))
         }
         (outcome, inside) => {
             let words = inside.map(|answer| answer.text()).unwrap_or_default();
@@ -225,7 +227,7 @@ fn finished(payload: &Payload) -> Output {
 }
 
 /// A report in place of an answer. A report that the model itself wrote may serve as an answer in words.
-fn report(report: Payload) -> Output {
+fn read_report(report: Payload) -> Output {
     let is = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
     if is("source", "model") && !is("outcome", "failure") {
         return Output::Payload(report);
@@ -234,7 +236,7 @@ fn report(report: Payload) -> Output {
     Output::Failed(Failure::new("agent.no-answer", words))
 }
 
-fn failure(error: &Payload) -> Failure {
+fn read_failure(error: &Payload) -> Failure {
     let code = error.attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
     Failure { code, words: error.attribute("message").unwrap_or_default() }
 }

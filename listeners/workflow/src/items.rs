@@ -13,12 +13,12 @@ use crate::spec::{
     Budget, CallStep, ElementName, PayloadField, QuestionStep, Step, StepAction, ValueSource, Workflow,
 };
 
-pub(crate) fn core(write: impl FnOnce(&mut XmlWriter)) -> Payload {
-    composed(write)
+pub(crate) fn build_core(write: impl FnOnce(&mut XmlWriter)) -> Payload {
+    build_payload(write)
 }
 
 /// What was written, as a payload. The writer makes nothing that cannot be read.
-fn composed(write: impl FnOnce(&mut XmlWriter)) -> Payload {
+fn build_payload(write: impl FnOnce(&mut XmlWriter)) -> Payload {
     let mut writer = XmlWriter::new();
     write(&mut writer);
     let bytes: Arc<[u8]> = writer.finish().into();
@@ -26,7 +26,7 @@ fn composed(write: impl FnOnce(&mut XmlWriter)) -> Payload {
 }
 
 /// The label of a child that is started under a key: `review[3]` is `review-3`.
-pub(crate) fn label(key: &str) -> String {
+pub(crate) fn label_child(key: &str) -> String {
     let sign = |sign: char| if sign.is_ascii_lowercase() || sign.is_ascii_digit() { sign } else { ' ' };
     let words: String = key.chars().map(sign).collect();
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -35,9 +35,9 @@ pub(crate) fn label(key: &str) -> String {
 }
 
 /// A child that works on a payload.
-pub(crate) fn spawn(label: &str, to: &str, payload: &Payload, budget: &Budget) -> Payload {
+pub(crate) fn spawn_child(label: &str, to: &str, payload: &Payload, budget: &Budget) -> Payload {
     let number = |most: Option<u64>| most.map(|most| most.to_string());
-    core(|writer| {
+    build_core(|writer| {
         let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr("suggested_sub_id", label);
         let start = start.attr_if("messages", number(budget.messages).as_deref());
         let start = start.attr_if("tokens", number(budget.tokens).as_deref());
@@ -48,42 +48,42 @@ pub(crate) fn spawn(label: &str, to: &str, payload: &Payload, budget: &Budget) -
 }
 
 /// A wait for whatever comes first.
-pub(crate) fn wait() -> Payload {
-    core(|writer| writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", "any").empty())
+pub(crate) fn wait_for_any() -> Payload {
+    build_core(|writer| writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", "any").empty())
 }
 
 /// A timer that fires once.
-pub(crate) fn timer(id: &str, ms: u64) -> Payload {
-    core(|writer| {
+pub(crate) fn start_timer(id: &str, ms: u64) -> Payload {
+    build_core(|writer| {
         let start = writer.open("set-timer").xmlns(namespaces::CORE).attr("id", id);
-        start.attr("after", &duration(ms)).empty();
+        start.attr("after", &format_duration(ms)).empty();
     })
 }
 
 /// The end of a timer.
 pub(crate) fn cancel_timer(id: &str) -> Payload {
-    core(|writer| writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty())
+    build_core(|writer| writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty())
 }
 
 /// The end of a child.
 pub(crate) fn cancel_thread(id: &str) -> Payload {
-    core(|writer| writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty())
+    build_core(|writer| writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty())
 }
 
 /// A span in its largest whole unit.
-pub(crate) fn duration(ms: u64) -> String {
+pub(crate) fn format_duration(ms: u64) -> String {
     let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
     let (unit, of) = units.into_iter().find(|(_, of)| ms > 0 && ms.is_multiple_of(*of)).unwrap_or(("ms", 1));
     format!("{}{unit}", ms / of)
 }
 
 /// A payload that a listener is called with.
-pub(crate) fn call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
+pub(crate) fn build_call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
     let mut values = Vec::new();
     for field in &call.fields {
         let texts = match &field.source {
             ValueSource::Text(text) => vec![text.clone()],
-            ValueSource::Path(path) => known.texts(path),
+            ValueSource::Path(path) => known.find_texts(path),
         };
         if let (true, false, ValueSource::Path(path)) = (texts.is_empty(), field.is_optional, &field.source) {
             let words = format!("with: {} is needed for `{}`, and there is none", path.text(), field.name);
@@ -134,20 +134,20 @@ pub(crate) enum Terms {
 
 impl Terms {
     /// Those of a branch for an item of a list, or beside others.
-    pub(crate) const fn of(item: Option<usize>) -> Self {
+    pub(crate) const fn from_item(item: Option<usize>) -> Self {
         if item.is_some() { Self::Outside } else { Self::Inside }
     }
 }
 
 /// A branch of a step, with what is known there.
-pub(crate) fn branch(step: &Step, item: Option<usize>, terms: Terms, known: &Known) -> Payload {
+pub(crate) fn build_branch(step: &Step, item: Option<usize>, terms: Terms, known: &Known) -> Payload {
     let number = |number: usize| number.to_string();
     let within: Vec<String> = known.within.iter().map(|(name, pass)| format!("{name}.{pass}")).collect();
     let within = within.join(" ");
-    composed(|writer| {
+    build_payload(|writer| {
         let start = writer.open("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
         let start = start.attr_if("item", item.map(number).as_deref());
-        let start = start.attr_if("terms", (terms != Terms::of(item)).then_some("outside"));
+        let start = start.attr_if("terms", (terms != Terms::from_item(item)).then_some("outside"));
         start.attr_if("within", (!within.is_empty()).then_some(&within)).content(|inside| {
             for (at, part) in known.parts.iter().enumerate() {
                 match part {
@@ -194,12 +194,12 @@ pub(crate) fn branch_read(request: &Payload) -> Option<(String, Terms, Known)> {
         let (name, number) = pass.rsplit_once('.')?;
         known.within.push((name.to_owned(), number.parse().ok()?));
     }
-    known.parts = parts(&mut gate)?;
+    known.parts = read_parts(&mut gate)?;
     Some((id, terms, known))
 }
 
 /// The outputs that stand in the element that was opened last.
-fn parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
+fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
     let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
     let (mut parts, mut last_part) = (Vec::new(), None);
     while let Some(_tag) = gate.child().ok()? {
@@ -243,7 +243,7 @@ pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Paylo
         })
     };
     let last = entries().next_back().map(|last| last.id.clone());
-    composed(|writer| {
+    build_payload(|writer| {
         writer.open("branch-output").xmlns(namespaces::WORKFLOW).content(|inside| {
             let shown = entries().filter(|entry| of_all || Some(&entry.id) == last.as_ref());
             shown.for_each(|entry| write_entry(inside, entry, None));
@@ -252,11 +252,11 @@ pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Paylo
 }
 
 /// The outputs in a branch's request or final; none in any other payload.
-pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
+pub(crate) fn read_outputs(payload: &Payload) -> Vec<Entry> {
     let read = || {
         let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.step().ok()? else { return None };
-        parts(&mut gate)
+        read_parts(&mut gate)
     };
     let parts = read().unwrap_or_default().into_iter();
     let entries = parts.filter_map(|part| match part {
@@ -272,14 +272,14 @@ pub(crate) fn person_said(said: &Payload, question: &QuestionStep) -> Option<Pay
         return Some(said.clone());
     }
     let otherwise = question.otherwise.as_ref()?;
-    Some(core(|writer| {
+    Some(build_core(|writer| {
         let start = writer.open("person-said").xmlns(namespaces::CORE).attr("outcome", "expired");
         start.attr("choice", otherwise).empty();
     }))
 }
 
 /// The final of a workflow: the payload that its last step gave, or its words.
-pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload, Failure> {
+pub(crate) fn build_final(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload, Failure> {
     let missing = |words: String| Err(Failure::new("workflow.no-final", words));
     let ElementName { namespace, local } = &workflow.returns;
     let Some(payload) = last.and_then(Entry::payload) else {
@@ -292,7 +292,7 @@ pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload,
         return missing(format!("the last step gave <{}>, and <{local}> is wanted", payload.name().local));
     };
     let text = shown_text(payload);
-    Ok(composed(|writer| writer.open(name).xmlns(namespace).text(&text)))
+    Ok(build_payload(|writer| writer.open(name).xmlns(namespace).text(&text)))
 }
 
 /// Whether a goal's answer can end its loop: it is the last of the steps that are repeated until they converge.
@@ -302,7 +302,7 @@ pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
         StepAction::Repeat { steps, until: RepeatUntil::Converged, .. } if last_goal(steps) == Some(id) => {
             true
         }
-        _ => ends_loop(step.inside(), id),
+        _ => ends_loop(step.inner_steps(), id),
     })
 }
 

@@ -92,11 +92,11 @@ impl Known {
     /// The outputs known when a run begins.
     pub(crate) fn of_request(request: Payload) -> Self {
         let mut known = Self::default();
-        known.push(Entry::new(REQUEST, Output::Payload(request)));
+        known.push_entry(Entry::new(REQUEST, Output::Payload(request)));
         known
     }
 
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push_entry(&mut self, entry: Entry) {
         self.parts.push(Part::Entry(Arc::new(entry)));
     }
 
@@ -113,7 +113,7 @@ impl Known {
     }
 
     /// The output that a path names. `None` for a skipped step, a failed step or a list.
-    pub(crate) fn output(&self, path: &Path) -> Option<&Payload> {
+    pub(crate) fn find_output(&self, path: &Path) -> Option<&Payload> {
         let is_it = |entry: &&Arc<Entry>| {
             let is_agent = path.agent.is_none() || path.agent == entry.agent;
             entry.id == path.goal && is_agent && (entry.item.is_none() || entry.narrowed.is_some())
@@ -122,24 +122,24 @@ impl Known {
     }
 
     /// The texts that a path leads to. Empty if it leads nowhere.
-    pub(crate) fn texts(&self, path: &Path) -> Vec<String> {
-        let Some(output) = self.output(path) else { return Vec::new() };
+    pub(crate) fn find_texts(&self, path: &Path) -> Vec<String> {
+        let Some(output) = self.find_output(path) else { return Vec::new() };
         if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
             return vec![output.text()];
         }
-        let Some(node) = Node::read(output) else { return Vec::new() };
-        node.values(&path.fields).iter().map(crate::tree::Value::text).collect()
+        let Some(node) = Node::from_payload(output) else { return Vec::new() };
+        node.find_values(&path.fields).iter().map(crate::tree::Value::text).collect()
     }
 
     /// The same outputs, with the output that holds the list reduced to that item. `tree` is that output.
-    pub(crate) fn narrowed(&self, list: &Path, tree: &Node, item: usize) -> Self {
+    pub(crate) fn narrow_list(&self, list: &Path, tree: &Node, item: usize) -> Self {
         let mut known = self.clone();
         let newest = known.parts.iter_mut().rev().find_map(|part| match part {
             Part::Entry(entry) if entry.id == list.goal && entry.item.is_none() => Some(entry),
             _ => None,
         });
         if let Some(entry) = newest
-            && let Some(payload) = tree.narrowed(&list.fields, item).payload()
+            && let Some(payload) = tree.narrow_list(&list.fields, item).to_payload()
         {
             let mut own = Entry::clone(entry);
             own.output = Output::Payload(payload);
@@ -161,7 +161,7 @@ pub(crate) fn is_converged(payload: &Payload) -> bool {
 
 impl Known {
     /// The key of a step here: the passes of the loops around it, then its id.
-    pub(crate) fn key(&self, id: &str) -> String {
+    pub(crate) fn key_of(&self, id: &str) -> String {
         let mut key = String::new();
         for (name, pass) in &self.within {
             key.push_str(&format!("{name}.{pass}/"));

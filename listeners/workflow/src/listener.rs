@@ -63,53 +63,55 @@ impl WorkflowListener {
     }
 
     /// Notes that the answer to this delivery was accepted.
-    pub fn taken(&self, asked: &Delivered) {
-        self.kept.taken(asked);
+    pub fn mark_taken(&self, asked: &Delivered) {
+        self.kept.mark_taken(asked);
     }
 
     /// Answers a delivery.
-    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyContent {
-        match self.whole(&asked, &*line).await {
+    pub async fn answer_delivery(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyContent {
+        match self.answer_turn(&asked, &*line).await {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
-            Err(not_taken) => failed(Failure::new("workflow.unreadable", not_taken.to_string())),
+            Err(not_taken) => build_failure(Failure::new("workflow.unreadable", not_taken.to_string())),
         }
     }
 
-    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
+    async fn answer_turn(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         if let Some(budget) = answers.as_ref().and_then(|answers| answers.wrap_up.as_deref()) {
             let words = format!("{budget} is used up before the run was over");
-            return Ok(failed(Failure::new("workflow.budget", words)));
+            return Ok(build_failure(Failure::new("workflow.budget", words)));
         }
         let kept = answers.as_ref().and_then(|answers| self.gone_on(asked, answers));
         let mut run = match kept {
             Some(run) => run,
-            None => self.read(line).await?,
+            None => self.read_run(line).await?,
         };
         if run.is_branch() && run.asked_by != self.name {
             let words = format!("<branch> is for {} itself, and {} sent it", self.name, run.asked_by);
-            return Ok(failed(Failure::new("workflow.foreign-branch", words)));
+            return Ok(build_failure(Failure::new("workflow.foreign-branch", words)));
         }
-        let mut turn = run.turn(asked.stamp.turn);
+        let mut turn = run.walk_turn(asked.stamp.turn);
         if matches!(turn, Turn::NeedsNumbers) {
             let workflow = run.workflow.clone();
-            run = Self::viewed(workflow, line).await?;
-            turn = run.turn(asked.stamp.turn);
+            run = Self::read_view(workflow, line).await?;
+            turn = run.walk_turn(asked.stamp.turn);
         }
         Ok(match turn {
             Turn::Items(note, items) => {
-                let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
+                let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 self.kept.keep(asked, KeptRun { run, note });
                 ReplyContent::Items([words].into_iter().chain(items).map(Item::plain).collect())
             }
             Turn::Final(note, payload) => {
-                let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
+                let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 ReplyContent::Items([words, payload].map(Item::plain).into())
             }
-            Turn::Failed(failure) => failed(failure),
-            Turn::NeedsNumbers => failed(Failure::new("workflow.unreadable", "its view has no numbers")),
+            Turn::Failed(failure) => build_failure(failure),
+            Turn::NeedsNumbers => {
+                build_failure(Failure::new("workflow.unreadable", "its view has no numbers"))
+            }
         })
     }
 
@@ -117,27 +119,27 @@ impl WorkflowListener {
     fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<Run> {
         let KeptRun { mut run, note } = self.kept.take(asked)?;
         run.facts.forget_numbers();
-        run.facts.note(&note);
+        run.facts.take_note(&note);
         for item in &answers.items {
             if let Some(payload) = &item.payload {
-                run.facts.answer(item.ordinal, payload);
+                run.facts.take_answer(item.ordinal, payload);
             }
         }
-        answers.inbox.iter().for_each(|arrival| run.facts.arrival(arrival));
+        answers.inbox.iter().for_each(|arrival| run.facts.take_arrival(arrival));
         Some(run)
     }
 
     /// The run, from its configuration and its view.
-    async fn read(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
+    async fn read_run(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
         let text = line.configuration(&format!("workflows.{}", self.name)).await?;
-        let workflow = Workflow::read(&text).map_err(|error| NotTaken::Refused {
+        let workflow = Workflow::from_text(&text).map_err(|error| NotTaken::Refused {
             code: "workflow.unreadable".to_owned(),
             words: format!("the configuration of the call holds no workflow: {error}"),
         })?;
-        Self::viewed(Arc::new(workflow), line).await
+        Self::read_view(Arc::new(workflow), line).await
     }
 
-    async fn viewed(workflow: Arc<Workflow>, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
+    async fn read_view(workflow: Arc<Workflow>, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
         let mut facts = Facts::default();
         let mut request = None;
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", workflow.name);
@@ -150,13 +152,13 @@ impl WorkflowListener {
                     request = Some((message.payload.clone(), message.from.clone()));
                 }
                 MessageSpot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
-                    facts.note(&Note::read(&message.payload));
+                    facts.take_note(&Note::from_payload(&message.payload));
                 }
-                MessageSpot::Answer { ordinal, .. } => facts.answer(ordinal, &message.payload),
-                MessageSpot::Inbox { .. } => facts.arrival(&message.payload),
+                MessageSpot::Answer { ordinal, .. } => facts.take_answer(ordinal, &message.payload),
+                MessageSpot::Inbox { .. } => facts.take_arrival(&message.payload),
                 MessageSpot::Said { .. } | MessageSpot::Thread { .. } => {}
             }
-            facts.number(&message.payload, message.seq);
+            facts.store_number(&message.payload, message.seq);
         }
         let (request, asked_by) = request.ok_or_else(|| NotTaken::Refused {
             code: "workflow.unreadable".to_owned(),
@@ -171,19 +173,19 @@ impl Run {
         self.request.name().is(namespaces::WORKFLOW, "branch")
     }
 
-    fn turn(&self, turn: u32) -> Turn {
+    fn walk_turn(&self, turn: u32) -> Turn {
         if self.is_branch() {
-            walk::branch(&self.workflow, &self.request, &self.facts, turn)
+            walk::walk_branch(&self.workflow, &self.request, &self.facts, turn)
         } else {
-            walk::run(&self.workflow, &self.request, &self.facts, turn)
+            walk::walk_workflow(&self.workflow, &self.request, &self.facts, turn)
         }
     }
 }
 
-fn failed(failure: Failure) -> ReplyContent {
+fn build_failure(failure: Failure) -> ReplyContent {
     ReplyContent::Failure { code: failure.code, retry: false, words: failure.words }
 }
 
-fn unwritten() -> ReplyContent {
-    failed(Failure::new("workflow.unreadable", "its note cannot be written"))
+fn describe_unwritten() -> ReplyContent {
+    build_failure(Failure::new("workflow.unreadable", "its note cannot be written"))
 }

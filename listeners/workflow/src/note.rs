@@ -53,7 +53,7 @@ pub(crate) struct Decided {
 
 impl Note {
     /// The note as a payload of the workflow with that name.
-    pub(crate) fn payload(&self, workflow: &str) -> Option<Payload> {
+    pub(crate) fn to_payload(&self, workflow: &str) -> Option<Payload> {
         let name = XmlName::new(workflow)?;
         let mut writer = XmlWriter::new();
         let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
@@ -69,14 +69,14 @@ impl Note {
                 start.attr_if("try", again.as_deref()).empty();
             }
             for one in &self.reconciled {
-                note.payload(&supervision::reconcile(&one.key, &one.triggers));
+                note.payload(&supervision::write_comparison(&one.key, &one.triggers));
             }
         });
         Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
     }
 
     /// Reads a note.
-    pub(crate) fn read(payload: &Payload) -> Self {
+    pub(crate) fn from_payload(payload: &Payload) -> Self {
         let mut note = Self::default();
         let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return note };
         let mut is_trigger = false;

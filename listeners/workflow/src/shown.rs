@@ -5,7 +5,7 @@ use systole_kit::Payload;
 use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, shown_text};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
-use crate::spec::{ElementName, Goal, Path, Step, Workflow, found};
+use crate::spec::{ElementName, Goal, Path, Step, Workflow, find_step};
 use crate::tree::{Node, Value};
 
 /// The special parts of a request for a goal. Supervision makes four kinds of requests about a goal.
@@ -28,7 +28,7 @@ pub(crate) fn goal_request(
 ) -> Result<Payload, Failure> {
     let around = known.within.last();
     let mut context = visible_parts(&workflow.steps, known, goal.sees.as_deref());
-    context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(whole(entry))));
+    context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(show_whole(entry))));
     let words = match &asked.instead {
         Some((before, _)) => format!("{before}\n\n{}", goal.words),
         None => goal.words.clone(),
@@ -49,7 +49,7 @@ pub(crate) fn goal_request(
         // Only an agent that works on the goal itself gives tasks.
         tasks: goal.tasks.as_ref().filter(|_| asked.instead.is_none()),
     };
-    request.payload().map_err(|_| too_large(&step.id, &request.context))
+    request.to_payload().map_err(|_| too_large(&step.id, &request.context))
 }
 
 fn too_large(id: &str, context: &[EarlierOutput]) -> Failure {
@@ -76,11 +76,11 @@ pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>
     for part in &known.parts {
         match part {
             Part::Entry(entry) => {
-                lines.extend(shown(steps, entry, sees).into_iter().map(EarlierOutput::Goal))
+                lines.extend(show_entry(steps, entry, sees).into_iter().map(EarlierOutput::Goal))
             }
             Part::Pass { n, entries } => {
                 let goals: Vec<ShownOutput> =
-                    entries.iter().flat_map(|entry| shown(steps, entry, sees)).collect();
+                    entries.iter().flat_map(|entry| show_entry(steps, entry, sees)).collect();
                 if !goals.is_empty() {
                     lines.push(EarlierOutput::Iteration { n: *n, goals });
                 }
@@ -91,25 +91,26 @@ pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>
 }
 
 /// An output as it is shown: whole, or by each path that names it.
-fn shown(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<ShownOutput> {
-    let Some(sees) = sees else { return vec![whole(entry)] };
+fn show_entry(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<ShownOutput> {
+    let Some(sees) = sees else { return vec![show_whole(entry)] };
     let names_request = || sees.iter().any(|path| path.goal == REQUEST);
     if entry.id == REQUEST && !sees.is_empty() && !names_request() {
-        return vec![whole(entry)];
+        return vec![show_whole(entry)];
     }
     let is_of = |path: &&Path| {
         let is_agent = path.agent.is_none() || path.agent == entry.agent;
-        let group = || found(steps, &path.goal).filter(|step| found(step.inside(), &entry.id).is_some());
+        let group =
+            || find_step(steps, &path.goal).filter(|step| find_step(step.inner_steps(), &entry.id).is_some());
         entry.id == path.goal && is_agent || group().is_some()
     };
     let wanted: Vec<&Path> = sees.iter().filter(is_of).collect();
     if wanted.iter().any(|path| path.fields.is_empty()) {
-        return vec![whole(entry)];
+        return vec![show_whole(entry)];
     }
     wanted.into_iter().filter_map(|path| in_part(entry, path)).collect()
 }
 
-fn whole(entry: &Entry) -> ShownOutput {
+fn show_whole(entry: &Entry) -> ShownOutput {
     let id = entry.label();
     match &entry.output {
         Output::Failed(Failure { code, words }) => {
@@ -125,13 +126,16 @@ fn whole(entry: &Entry) -> ShownOutput {
 
 /// The text of a payload. If the payload is only a list narrowed to an item, the text of the item.
 fn text_of(entry: &Entry, payload: &Payload) -> String {
-    let item = entry.narrowed.as_ref().and_then(|fields| Node::read(payload)?.only(fields)?.payload());
+    let item = entry
+        .narrowed
+        .as_ref()
+        .and_then(|fields| Node::from_payload(payload)?.find_only(fields)?.to_payload());
     shown_text(item.as_ref().unwrap_or(payload))
 }
 
 fn in_part(entry: &Entry, path: &Path) -> Option<ShownOutput> {
-    let node = Node::read(entry.payload()?)?;
-    let values = node.values(&path.fields);
+    let node = Node::from_payload(entry.payload()?)?;
+    let values = node.find_values(&path.fields);
     let texts: Vec<String> = values.iter().map(text_of_value).collect();
     let id = format!("{}/{}", entry.label(), path.fields.join("/"));
     (!texts.is_empty()).then(|| ShownOutput { id, outcome: None, text: texts.join("\n") })
@@ -139,7 +143,7 @@ fn in_part(entry: &Entry, path: &Path) -> Option<ShownOutput> {
 
 fn text_of_value(value: &Value<'_>) -> String {
     match value {
-        Value::Element(node) => node.payload().map_or_else(|| node.text(), |payload| shown_text(&payload)),
+        Value::Element(node) => node.to_payload().map_or_else(|| node.text(), |payload| shown_text(&payload)),
         Value::Attribute(text) => (*text).to_owned(),
     }
 }
@@ -154,7 +158,7 @@ mod tests {
         let payload = |text: &str| Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
         let mut known = Known::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
         for id in ["plan", "draft"] {
-            known.push(Entry::new(id, Output::Payload(payload("<p xmlns='urn:t'/>"))));
+            known.push_entry(Entry::new(id, Output::Payload(payload("<p xmlns='urn:t'/>"))));
         }
         let path = |written: &&str| {
             let mut parts = written.split('/').map(str::to_owned);

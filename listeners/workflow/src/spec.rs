@@ -64,8 +64,8 @@ pub struct Step {
 }
 
 /// The step with this id among these and the steps inside them.
-pub(crate) fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
-    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inside(), id) })
+pub(crate) fn find_step<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
+    steps.iter().find_map(|step| if step.id == id { Some(step) } else { find_step(step.inner_steps(), id) })
 }
 
 const fn once() -> u32 {
@@ -306,7 +306,7 @@ impl Workflow {
     ///
     /// # Errors
     /// When the text is none of a workflow.
-    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+    pub fn from_text(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
@@ -356,7 +356,7 @@ impl Step {
 
     /// The steps inside it.
     #[must_use]
-    pub fn inside(&self) -> &[Self] {
+    pub fn inner_steps(&self) -> &[Self] {
         match &self.work {
             StepAction::Group { steps }
             | StepAction::Parallel { steps, .. }

@@ -28,14 +28,14 @@ pub(crate) const VERDICT: &str =
 pub(crate) const LAST_VERDICT: &str = "Judge how this goal was pursued. It was corrected once, and the correction is shown below. Answer continue, or pause to ask a person.";
 
 /// A payload of supervision by its local name.
-pub(crate) fn element(local: &str) -> ElementName {
+pub(crate) fn name_element(local: &str) -> ElementName {
     ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: local.to_owned() }
 }
 
 /// Why a supervisor has to review an output. Empty if no review is needed.
-pub(crate) fn triggers(commitment: &Payload, assessment: &Payload) -> Vec<String> {
+pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<String> {
     let count = |payload: &Payload, local: &str| {
-        Node::read(payload).map_or(0, |node| node.count(&[local.to_owned()]))
+        Node::from_payload(payload).map_or(0, |node| node.count_elements(&[local.to_owned()]))
     };
     let all = [
         ("commitment-not-met", assessment.attribute("met").as_deref() != Some("yes")),
@@ -47,7 +47,7 @@ pub(crate) fn triggers(commitment: &Payload, assessment: &Payload) -> Vec<String
 }
 
 /// The comparison as a payload.
-pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
+pub(crate) fn write_comparison(goal: &str, triggers: &[String]) -> Payload {
     let mut writer = XmlWriter::new();
     writer.open("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
         triggers.iter().for_each(|trigger| inside.open("trigger").text(trigger));
@@ -58,7 +58,7 @@ pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
 
 /// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and
 /// the person cannot order another correction.
-pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> QuestionStep {
+pub(crate) fn build_question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> QuestionStep {
     let why = match triggers {
         [] => String::new(),
         some => format!(" Why: {}.", some.join(", ")),
@@ -91,7 +91,7 @@ mod tests {
             "<commit xmlns='{}' goal='g'><scope>All.</scope>{all}</commit>",
             namespaces::WORKFLOW
         ));
-        triggers(&commitment, &payload(assessment))
+        find_triggers(&commitment, &payload(assessment))
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(all, ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"]);
         let model = systole_kit::schema::SchemaModel::read(crate::WORKFLOW_XSD).unwrap();
         for triggers in [&[][..], &all] {
-            let written = reconcile("g", triggers);
+            let written = write_comparison("g", triggers);
             assert_eq!(model.explain(written.bytes()), None, "{written:?}");
         }
     }

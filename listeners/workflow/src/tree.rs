@@ -31,7 +31,7 @@ pub(crate) enum Value<'n> {
 
 impl Node {
     /// The tree of a payload. `None` if it cannot be read.
-    pub(crate) fn read(payload: &Payload) -> Option<Self> {
+    pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
         let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<Self> = Vec::new();
         loop {
@@ -79,34 +79,34 @@ impl Node {
     }
 
     /// The values at the end of a path, in document order.
-    pub(crate) fn values(&self, fields: &[String]) -> Vec<Value<'_>> {
+    pub(crate) fn find_values(&self, fields: &[String]) -> Vec<Value<'_>> {
         let Some((first, rest)) = fields.split_first() else { return vec![Value::Element(self)] };
         let attribute = self.attributes.iter().find(|(name, _)| rest.is_empty() && name == first);
         let attribute = attribute.map(|(_, value)| Value::Attribute(value));
         let inside = self.children().filter(|child| child.local == *first);
-        attribute.into_iter().chain(inside.flat_map(|child| child.values(rest))).collect()
+        attribute.into_iter().chain(inside.flat_map(|child| child.find_values(rest))).collect()
     }
 
     /// How many elements a path leads to.
-    pub(crate) fn count(&self, fields: &[String]) -> usize {
+    pub(crate) fn count_elements(&self, fields: &[String]) -> usize {
         let Some((first, rest)) = fields.split_first() else { return 1 };
-        self.children().filter(|child| child.local == *first).map(|child| child.count(rest)).sum()
+        self.children().filter(|child| child.local == *first).map(|child| child.count_elements(rest)).sum()
     }
 
     /// The tree with only that item of a list, counted from 1.
-    pub(crate) fn narrowed(&self, fields: &[String], item: usize) -> Self {
-        self.kept(fields, item, &mut 0)
+    pub(crate) fn narrow_list(&self, fields: &[String], item: usize) -> Self {
+        self.keep_item(fields, item, &mut 0)
     }
 
-    /// Like `narrowed`, after `passed` earlier items.
-    fn kept(&self, fields: &[String], item: usize, passed: &mut usize) -> Self {
+    /// Like `narrow_list`, after `passed` earlier items.
+    fn keep_item(&self, fields: &[String], item: usize, passed: &mut usize) -> Self {
         let Some((first, rest)) = fields.split_first() else { return self.clone() };
         let content = self.content.iter().filter_map(|part| match part {
             Part::Node(child) if child.local == *first => {
                 let before = *passed;
-                let after = before + child.count(rest);
+                let after = before + child.count_elements(rest);
                 let is_there = before < item && item <= after;
-                let own = is_there.then(|| Part::Node(child.kept(rest, item, passed)));
+                let own = is_there.then(|| Part::Node(child.keep_item(rest, item, passed)));
                 *passed = after;
                 own
             }
@@ -118,7 +118,7 @@ impl Node {
     }
 
     /// The element at the end of a path, if there is nothing besides it along the whole path.
-    pub(crate) fn only(&self, fields: &[String]) -> Option<&Self> {
+    pub(crate) fn find_only(&self, fields: &[String]) -> Option<&Self> {
         let Some((first, rest)) = fields.split_first() else { return Some(self) };
         let is_bare = self.attributes.is_empty()
             && self.content.iter().all(|part| match part {
@@ -127,7 +127,7 @@ impl Node {
             });
         let mut children = self.children();
         let child = children.next().filter(|_| is_bare && children.next().is_none())?;
-        child.only(rest)
+        child.find_only(rest)
     }
 
     /// All text in it.
@@ -147,7 +147,7 @@ impl Node {
     }
 
     /// The element as a separate payload.
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         self.write(&mut writer, None);
         Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn node(xml: &str) -> Node {
-        Node::read(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
+        Node::from_payload(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
     }
 
     fn fields(path: &str) -> Vec<String> {
@@ -206,23 +206,23 @@ mod tests {
     fn a_path_leads_to_elements_and_attributes() {
         let plan =
             node("<plan xmlns='u' size='3'><step><name>a</name></step><step><name>b</name></step></plan>");
-        let texts = |path: &str| plan.values(&fields(path)).iter().map(Value::text).collect::<Vec<_>>();
+        let texts = |path: &str| plan.find_values(&fields(path)).iter().map(Value::text).collect::<Vec<_>>();
         assert_eq!(texts("step/name"), ["a", "b"]);
         assert_eq!(texts("size"), ["3"]);
         assert_eq!(texts("none"), Vec::<String>::new());
-        assert_eq!(plan.count(&fields("step")), 2);
+        assert_eq!(plan.count_elements(&fields("step")), 2);
     }
 
     #[test]
     fn a_list_is_narrowed_to_one_item_and_keeps_the_rest() {
         let plan = node("<p xmlns='u' k='1'><t>x</t><s><n>a</n><n>b</n></s><s><n>c</n></s></p>");
-        let bytes = |node: &Node| String::from_utf8(node.payload().unwrap().bytes().to_vec()).unwrap();
-        let second = plan.narrowed(&fields("s/n"), 2);
+        let bytes = |node: &Node| String::from_utf8(node.to_payload().unwrap().bytes().to_vec()).unwrap();
+        let second = plan.narrow_list(&fields("s/n"), 2);
         assert_eq!(bytes(&second), "<p xmlns=\"u\" k=\"1\"><t>x</t><s><n>b</n></s></p>");
-        let third = plan.narrowed(&fields("s/n"), 3);
+        let third = plan.narrow_list(&fields("s/n"), 3);
         assert_eq!(bytes(&third), "<p xmlns=\"u\" k=\"1\"><t>x</t><s><n>c</n></s></p>");
-        assert!(third.only(&fields("s/n")).is_none());
-        let bare = node("<p xmlns='u'> <s><n>a</n><n>b</n></s></p>").narrowed(&fields("s/n"), 2);
-        assert_eq!(bare.only(&fields("s/n")).unwrap().text(), "b");
+        assert!(third.find_only(&fields("s/n")).is_none());
+        let bare = node("<p xmlns='u'> <s><n>a</n><n>b</n></s></p>").narrow_list(&fields("s/n"), 2);
+        assert_eq!(bare.find_only(&fields("s/n")).unwrap().text(), "b");
     }
 }

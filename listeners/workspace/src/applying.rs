@@ -11,16 +11,16 @@ use systole_folder::WorkBound;
 use systole_kit::Payload;
 use tokio::time::Instant;
 
-use crate::command::run::{CommandBound, CommandEnd, HowEnded, run};
+use crate::command::run::{CommandBound, CommandEnd, HowEnded, run_command};
 use crate::command::scan::FolderScan;
-use crate::command::session::{OpenSession, words};
+use crate::command::session::{OpenSession, build_words};
 use crate::disk::journal::{ChangeRecord, Stage};
-use crate::disk::writing::{record, write_all};
+use crate::disk::writing::{build_record, write_all};
 use crate::fault::ElementFault;
 use crate::limits;
 use crate::order::{ApplyOrder, OrderedCommand, SESSION_FOLDER};
 use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
-use crate::resolve::realize::changes;
+use crate::resolve::realize::list_changes;
 use crate::spec::{CommandOrder, PreparedCommand};
 use crate::workspace::Workspace;
 
@@ -42,48 +42,49 @@ impl Workspace {
                 false => "another change set worked all the time that this one had; send it again",
             };
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
-            return self.result_payload(&outcome.because(why));
+            return self.result_payload(&outcome.with_reason(why));
         };
-        let found = self.journal.find(&order.change).map_err(told)?;
+        let found = self.journal.find_change(&order.change).map_err(told)?;
         let is_other = |record: &ChangeRecord| record.order != order.hash();
         if found.as_ref().is_some_and(|(stage, record)| *stage != Stage::RolledBack && is_other(record)) {
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
             return self
-                .result_payload(&outcome.because("this change was carried out before by another order"));
+                .result_payload(&outcome.with_reason("this change was carried out before by another order"));
         }
-        if let Some(bytes) = self.journal.result(&order.change).map_err(told)? {
+        if let Some(bytes) = self.journal.read_result(&order.change).map_err(told)? {
             return Payload::trusted(bytes.into())
                 .map_err(|fault| format!("the journal is damaged: {fault}"));
         }
         let outcome = match found {
-            None | Some((Stage::RolledBack, _)) => self.begun(order, thread, &bound),
+            None | Some((Stage::RolledBack, _)) => self.apply_edits(order, thread, &bound),
             // An earlier attempt wrote the edits and began no command.
             Some((Stage::Complete | Stage::Closing, _))
-                if self.journal.begun(&order.change).map_err(told)?.is_none() =>
+                if self.journal.last_begun(&order.change).map_err(told)?.is_none() =>
             {
-                self.commanded(order, thread, None, &bound)
+                self.run_commands(order, thread, None, &bound)
             }
             Some(_) => {
-                let known = self.known(&order.change, "an earlier attempt was broken off").map_err(told)?;
+                let known =
+                    self.find_outcome(&order.change, "an earlier attempt was broken off").map_err(told)?;
                 return self.result_payload(&known);
             }
         };
         let payload = self.result_payload(&outcome)?;
         if outcome.outcome != Outcome::Refused {
             self.journal.put_result(&order.change, payload.bytes()).map_err(told)?;
-            self.journal.prune().map_err(told)?;
+            self.journal.prune_settled().map_err(told)?;
         }
         Ok(payload)
     }
 
-    fn begun(&self, order: &ApplyOrder, thread: &str, bound: &CommandBound<'_>) -> ChangeOutcome {
+    fn apply_edits(&self, order: &ApplyOrder, thread: &str, bound: &CommandBound<'_>) -> ChangeOutcome {
         let refused = |of: Option<usize>, fault: &ElementFault| {
             let mut outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
             outcome.reason = Some(fault.message.clone());
             outcome.results = (1..)
                 .zip(&order.elements)
                 .map(|(number, name)| match of {
-                    Some(of) if of == number => ElementResult::refused(name, fault),
+                    Some(of) if of == number => ElementResult::from_refusal(name, fault),
                     _ => ElementResult::new(name, Outcome::NotRun, ""),
                 })
                 .collect();
@@ -91,21 +92,23 @@ impl Workspace {
         };
         if !order.is_dangerous && self.needs_approval(order, thread) {
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
-            return outcome.because("the order needs an approval now, and had none; send the request again");
+            return outcome
+                .with_reason("the order needs an approval now, and had none; send the request again");
         }
         if let Some(reason) = self.other_variables(order, thread) {
-            return ChangeOutcome::new(&order.change, Outcome::Refused).because(reason);
+            return ChangeOutcome::new(&order.change, Outcome::Refused).with_reason(reason);
         }
-        let changes = match changes(&self.root, &order.edits) {
+        let changes = match list_changes(&self.root, &order.edits) {
             Ok(changes) => changes,
             Err((of, fault)) => return refused(Some(of), &fault),
         };
-        let record = record(&self.root, order, &changes);
+        let record = build_record(&self.root, order, &changes);
         match write_all(&self.root, &self.journal, &record, &changes) {
-            Ok(note) => self.commanded(order, thread, note, bound),
+            Ok(note) => self.run_commands(order, thread, note, bound),
             Err(fault) => {
                 // What was left is in the journal, if anything was.
-                let is_left = matches!(self.journal.find(&order.change), Ok(Some((Stage::Left, _))) | Err(_));
+                let is_left =
+                    matches!(self.journal.find_change(&order.change), Ok(Some((Stage::Left, _))) | Err(_));
                 if is_left {
                     self.note_left();
                 }
@@ -115,7 +118,7 @@ impl Workspace {
     }
 
     /// Runs the commands, after the edits stand.
-    fn commanded(
+    fn run_commands(
         &self,
         order: &ApplyOrder,
         thread: &str,
@@ -125,7 +128,7 @@ impl Workspace {
         let mut outcome = ChangeOutcome::new(&order.change, Outcome::Done);
         outcome.reason = note;
         outcome.results = edit_results(order);
-        let mut scan = (!order.commands.is_empty()).then(|| self.look(bound.is_cancelled));
+        let mut scan = (!order.commands.is_empty()).then(|| self.scan_folder(bound.is_cancelled));
         for command in &order.commands {
             let Some(name) = command.of.checked_sub(1).and_then(|at| order.elements.get(at)) else {
                 continue;
@@ -134,11 +137,11 @@ impl Workspace {
                 break;
             }
             (bound.progress)(&format!("runs the command of element {}", command.of));
-            let mut result = match self.ran(order, command, thread, bound) {
+            let mut result = match self.run_command(order, command, thread, bound) {
                 Ok(end) => result_of(name, &end),
                 Err(reason) => ElementResult::new(name, Outcome::Failed, reason),
             };
-            let later = self.look(bound.is_cancelled);
+            let later = self.scan_folder(bound.is_cancelled);
             if let Some(earlier) = scan.replace(later.clone()) {
                 note_changes(&mut outcome, &mut result, &earlier, &later, command.of);
             }
@@ -152,7 +155,7 @@ impl Workspace {
         outcome
     }
 
-    fn ran(
+    fn run_command(
         &self,
         order: &ApplyOrder,
         command: &OrderedCommand,
@@ -166,7 +169,7 @@ impl Workspace {
             return Err("the time of the change set was over before it began".to_owned());
         }
         let session = match &command.session {
-            Some(name) => Some(self.session(order, command, thread, name)?),
+            Some(name) => Some(self.open_session(order, command, thread, name)?),
             None => None,
         };
         let at = if command.folder == SESSION_FOLDER {
@@ -180,13 +183,13 @@ impl Workspace {
             return Err(format!("its folder '{at}' is not there any more, or is a link"));
         }
         let folder = if at == "." { self.root_path.clone() } else { self.root_path.join(&at) };
-        let words = words(&command.text, session.as_ref());
+        let words = build_words(&command.text, session.as_ref());
         let own = session.as_ref().map(|session| session.folder.as_path());
         let started = CommandOrder { words: &words, folder: &folder, session: own };
         let PreparedCommand { command: process, kept } = self.start.command(&started)?;
         let noted = self.journal.begin_command(&order.change, command.of);
         noted.map_err(|error| format!("the journal cannot be written: {error}"))?;
-        let ended = run(process, bound).map_err(|error| format!("it cannot be run: {error}"));
+        let ended = run_command(process, bound).map_err(|error| format!("it cannot be run: {error}"));
         drop(kept);
         ended
     }
@@ -197,7 +200,7 @@ impl Workspace {
         let first = order.commands.iter().filter_map(|command| Some((command.session.as_ref()?, command)));
         let mut first = first.filter(|(name, _)| seen.insert((*name).clone()));
         let other = first.find(|(name, command)| {
-            let kept = self.sessions.variables(thread, name);
+            let kept = self.sessions.read_variables(thread, name);
             kept.as_deref() != Ok(command.variables.as_deref().unwrap_or_default())
         });
         other.map(|(name, _)| {
@@ -207,25 +210,25 @@ impl Workspace {
 
     /// The session of a command. It begins with the variables that the order shows, or with those that an earlier
     /// command of the same order left.
-    fn session(
+    fn open_session(
         &self,
         order: &ApplyOrder,
         command: &OrderedCommand,
         thread: &str,
         name: &str,
     ) -> Result<OpenSession, String> {
-        let folder = self.sessions.make(thread, name);
+        let folder = self.sessions.make_folder(thread, name);
         let folder = folder.map_err(|error| format!("its session cannot be kept: {error}"))?;
         let first = order.commands.iter().find(|one| one.session.as_deref() == Some(name));
         let is_followed = first.is_some_and(|first| first.of != command.of);
         let variables = match is_followed {
-            true => self.sessions.variables(thread, name).map_err(str::to_owned)?,
+            true => self.sessions.read_variables(thread, name).map_err(str::to_owned)?,
             false => command.variables.clone().unwrap_or_default(),
         };
         Ok(OpenSession { folder, variables })
     }
 
-    fn look(&self, is_cancelled: &AtomicBool) -> FolderScan {
+    fn scan_folder(&self, is_cancelled: &AtomicBool) -> FolderScan {
         let bound = WorkBound { deadline: Instant::now() + limits::SCAN_TIME, is_cancelled };
         let mut kept = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = FolderScan::look(&self.root, &kept, bound);
@@ -233,20 +236,23 @@ impl Workspace {
     }
 
     /// What the journal knows about a change set of which no result is kept.
-    pub(crate) fn known(&self, change: &str, reason: &str) -> std::io::Result<ChangeOutcome> {
-        let (stage, record) = match self.journal.find(change)? {
+    pub(crate) fn find_outcome(&self, change: &str, reason: &str) -> std::io::Result<ChangeOutcome> {
+        let (stage, record) = match self.journal.find_change(change)? {
             None | Some((Stage::RolledBack, _)) => {
                 let outcome = ChangeOutcome::new(change, Outcome::Refused);
-                return Ok(outcome.because(format!("nothing was changed and no command was run: {reason}")));
+                return Ok(
+                    outcome.with_reason(format!("nothing was changed and no command was run: {reason}"))
+                );
             }
             Some(found) => found,
         };
         if !matches!(stage, Stage::Complete | Stage::Closing) {
             let outcome = ChangeOutcome::new(change, Outcome::Unknown);
-            return Ok(outcome
-                .because(format!("the edits were broken off, and not all could be taken back: {reason}")));
+            return Ok(outcome.with_reason(format!(
+                "the edits were broken off, and not all could be taken back: {reason}"
+            )));
         }
-        let begun = self.journal.begun(change)?;
+        let begun = self.journal.last_begun(change)?;
         Ok(without_result(&record, begun, reason))
     }
 }
@@ -271,7 +277,7 @@ fn without_result(record: &ChangeRecord, begun: Option<usize>, reason: &str) -> 
         }
         None => (Outcome::Done, format!("the edits stand: {reason}")),
     };
-    ChangeOutcome { results, ..ChangeOutcome::new(&record.change, outcome) }.because(words)
+    ChangeOutcome { results, ..ChangeOutcome::new(&record.change, outcome) }.with_reason(words)
 }
 
 /// The element that only names the set.
@@ -323,7 +329,7 @@ fn note_changes(
     later: &FolderScan,
     of: usize,
 ) {
-    let (changed, is_cut) = earlier.changed(later, of);
+    let (changed, is_cut) = earlier.find_changes(later, of);
     let room = limits::CHANGED.saturating_sub(outcome.changed.len());
     let is_cut = is_cut || changed.len() > room || earlier.is_partial || later.is_partial;
     outcome.changed.extend(changed.into_iter().take(room));

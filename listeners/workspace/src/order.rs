@@ -8,7 +8,7 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::text::pieces::EditPiece;
 
 /// Everything that will happen, and nothing else.
@@ -66,7 +66,7 @@ impl OrderedEdit {
         }
     }
 
-    fn write(&self, inside: &mut XmlWriter) {
+    fn write_edit(&self, inside: &mut XmlWriter) {
         let tag = inside.open("edit").attr("of", &self.of.to_string()).attr("path", &self.path);
         let tag = tag.attr("kind", self.kind()).attr_if("before", self.before.as_deref());
         let tag = tag.attr_if("after", self.after.as_deref());
@@ -85,22 +85,22 @@ impl OrderedEdit {
         });
     }
 
-    fn read(gate: &mut Gate<'_>) -> Option<OrderedEdit> {
-        let kind = attribute(gate, "kind")?;
+    fn read_edit(gate: &mut Gate<'_>) -> Option<OrderedEdit> {
+        let kind = read_attribute(gate, "kind")?;
         let mut edit = OrderedEdit {
-            of: number(gate, "of")?,
-            path: attribute(gate, "path")?,
-            before: attribute(gate, "before"),
-            after: attribute(gate, "after"),
-            is_executable: attribute(gate, "executable").is_some_and(|value| value == "true"),
-            repaired: attribute(gate, "repaired"),
+            of: read_number(gate, "of")?,
+            path: read_attribute(gate, "path")?,
+            before: read_attribute(gate, "before"),
+            after: read_attribute(gate, "after"),
+            is_executable: read_attribute(gate, "executable").is_some_and(|value| value == "true"),
+            repaired: read_attribute(gate, "repaired"),
             pieces: Vec::new(),
         };
         while let Some(tag) = gate.child().ok()? {
             if tag.local != "piece" {
                 return None;
             }
-            let line = number(gate, "line")?;
+            let line = read_number(gate, "line")?;
             let mut piece = EditPiece { line, was: String::new(), now: String::new() };
             while let Some(part) = gate.child().ok()? {
                 let text = gate.text_inside().ok()?;
@@ -117,60 +117,60 @@ impl OrderedEdit {
 }
 
 impl OrderedCommand {
-    fn write(&self, inside: &mut XmlWriter) {
+    fn write_command(&self, inside: &mut XmlWriter) {
         let kind = if self.is_install { "install" } else { "shell" };
         let tag = inside.open("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
         let tag = tag.attr_if("session", self.session.as_deref());
         tag.attr_if("variables", self.variables.as_deref()).attr("kind", kind).text(&self.text);
     }
 
-    fn read(gate: &mut Gate<'_>) -> Option<OrderedCommand> {
-        let (of, folder) = (number(gate, "of")?, attribute(gate, "folder")?);
-        let (session, kind) = (attribute(gate, "session"), attribute(gate, "kind")?);
-        let variables = attribute(gate, "variables");
+    fn read_command(gate: &mut Gate<'_>) -> Option<OrderedCommand> {
+        let (of, folder) = (read_number(gate, "of")?, read_attribute(gate, "folder")?);
+        let (session, kind) = (read_attribute(gate, "session"), read_attribute(gate, "kind")?);
+        let variables = read_attribute(gate, "variables");
         let text = gate.text_inside().ok()?;
         Some(OrderedCommand { of, text, folder, session, variables, is_install: kind == "install" })
     }
 }
 
 impl ApplyOrder {
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer.open("apply").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
         let tag = tag.attr_if("summary", self.summary.as_deref()).attr("elements", &self.elements.join(" "));
         let tag = tag.attr("is_dangerous", if self.is_dangerous { "true" } else { "false" });
         tag.content(|inside| {
-            self.edits.iter().for_each(|edit| edit.write(inside));
-            self.commands.iter().for_each(|command| command.write(inside));
+            self.edits.iter().for_each(|edit| edit.write_edit(inside));
+            self.commands.iter().for_each(|command| command.write_command(inside));
         });
         Payload::trusted(writer.finish().into()).ok()
     }
 
     /// A hash of everything that it says.
     pub(crate) fn hash(&self) -> String {
-        sha256(self.payload().as_ref().map_or(&[][..], |payload| payload.bytes()))
+        hash_bytes(self.to_payload().as_ref().map_or(&[][..], |payload| payload.bytes()))
     }
 
     /// Reads an order. `None` if the payload is none.
-    pub(crate) fn read(payload: &Payload) -> Option<ApplyOrder> {
+    pub(crate) fn from_payload(payload: &Payload) -> Option<ApplyOrder> {
         let name = payload.name();
         if &*name.ns != namespaces::WORKSPACE || &*name.local != "apply" {
             return None;
         }
         let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.step().ok()? else { return None };
-        let elements = attribute(&gate, "elements")?;
+        let elements = read_attribute(&gate, "elements")?;
         let mut order = ApplyOrder {
-            change: attribute(&gate, "change")?,
-            summary: attribute(&gate, "summary"),
+            change: read_attribute(&gate, "change")?,
+            summary: read_attribute(&gate, "summary"),
             elements: elements.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-            is_dangerous: attribute(&gate, "is_dangerous")? == "true",
+            is_dangerous: read_attribute(&gate, "is_dangerous")? == "true",
             ..ApplyOrder::default()
         };
         while let Some(tag) = gate.child().ok()? {
             match tag.local {
-                "edit" if order.commands.is_empty() => order.edits.push(OrderedEdit::read(&mut gate)?),
-                "command" => order.commands.push(OrderedCommand::read(&mut gate)?),
+                "edit" if order.commands.is_empty() => order.edits.push(OrderedEdit::read_edit(&mut gate)?),
+                "command" => order.commands.push(OrderedCommand::read_command(&mut gate)?),
                 _ => return None,
             }
         }
@@ -187,10 +187,10 @@ pub(crate) fn is_change(text: &str) -> bool {
     rest.len() == 12 && rest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn attribute(gate: &Gate<'_>, name: &str) -> Option<String> {
+fn read_attribute(gate: &Gate<'_>, name: &str) -> Option<String> {
     gate.attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn number(gate: &Gate<'_>, name: &str) -> Option<usize> {
-    attribute(gate, name)?.parse().ok().filter(|number| *number > 0)
+fn read_number(gate: &Gate<'_>, name: &str) -> Option<usize> {
+    read_attribute(gate, name)?.parse().ok().filter(|number| *number > 0)
 }

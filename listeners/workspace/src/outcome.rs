@@ -67,7 +67,7 @@ impl ElementResult {
     }
 
     /// The result of an element that does not fit.
-    pub(crate) fn refused(element: &str, fault: &ElementFault) -> ElementResult {
+    pub(crate) fn from_refusal(element: &str, fault: &ElementFault) -> ElementResult {
         let code = Some(fault.code.to_owned());
         ElementResult { code, ..ElementResult::new(element, Outcome::Refused, fault.message.clone()) }
     }
@@ -79,22 +79,22 @@ impl ChangeOutcome {
         ChangeOutcome { change, outcome, reason: None, results: Vec::new(), changed: Vec::new() }
     }
 
-    pub(crate) fn because(self, reason: impl Into<String>) -> ChangeOutcome {
+    pub(crate) fn with_reason(self, reason: impl Into<String>) -> ChangeOutcome {
         ChangeOutcome { reason: Some(reason.into()), ..self }
     }
 
-    pub(crate) fn payload(&self) -> Option<Payload> {
+    pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer.open("change-result").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
         tag.attr("outcome", self.outcome.word()).content(|inside| {
             let mut room = limits::RESULT_BYTES;
             if let Some(reason) = &self.reason {
-                inside.open("reason").text(&within(reason, &mut room));
+                inside.open("reason").text(&fit_text(reason, &mut room));
             }
             for (of, result) in (1_u64..).zip(&self.results) {
                 let tag = inside.open("result").number("of", of).attr("element", &result.element);
                 let tag = tag.attr("outcome", result.outcome.word()).attr_if("code", result.code.as_deref());
-                tag.attr_if("exit", result.exit.as_deref()).text(&within(&result.text, &mut room));
+                tag.attr_if("exit", result.exit.as_deref()).text(&fit_text(&result.text, &mut room));
             }
             for file in &self.changed {
                 let tag = inside.open("changed").attr("of", &file.of.to_string()).attr("path", &file.path);
@@ -106,7 +106,7 @@ impl ChangeOutcome {
 }
 
 /// As much of a text as there is room for.
-fn within<'t>(text: &'t str, room: &mut usize) -> std::borrow::Cow<'t, str> {
+fn fit_text<'t>(text: &'t str, room: &mut usize) -> std::borrow::Cow<'t, str> {
     // A reference such as `&amp;` takes five bytes.
     let cost = |character: char| match character {
         '&' | '<' | '>' | '\r' => 5,
@@ -133,7 +133,7 @@ mod tests {
         let result = ElementResult::new("shell", Outcome::Done, "&\u{1}".repeat(100_000));
         let mut outcome = ChangeOutcome::new("c000000000000", Outcome::Done);
         outcome.results = vec![result; 64];
-        let payload = outcome.payload().unwrap();
+        let payload = outcome.to_payload().unwrap();
         assert!(payload.bytes().len() < 600 << 10, "{}", payload.bytes().len());
         assert!(String::from_utf8_lossy(payload.bytes()).contains("bytes left out]"));
     }

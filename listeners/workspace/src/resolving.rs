@@ -9,17 +9,17 @@ use systole_folder::WorkBound;
 use crate::command::pattern::is_listed;
 use crate::disk::journal::Stage;
 use crate::fault::{self, ElementFault};
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::order::{ApplyOrder, OrderedCommand, OrderedEdit, SESSION_FOLDER};
 use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
 use crate::request::{AskedCommand, AskedFor, SetElement};
 use crate::resolve::plan::{EditPlan, Fit};
-use crate::text::pieces::pieces;
+use crate::text::pieces::find_pieces;
 use crate::workspace::Workspace;
 
 impl Workspace {
     /// Works out a change set.
-    pub(crate) fn resolved(
+    pub(crate) fn resolve_set(
         &self,
         change: &str,
         thread: &str,
@@ -39,7 +39,7 @@ impl Workspace {
             let fit = match &element.asked {
                 Err(fault) => Err(fault.clone()),
                 Ok(AskedFor::Edits(edits)) => edits.iter().try_fold(Fit::Fits, |fit, edit| {
-                    let own = plan.add(of, edit)?;
+                    let own = plan.add_edit(of, edit)?;
                     Ok(if fit == Fit::Fits { own } else { fit })
                 }),
                 Ok(AskedFor::Command(_)) => Ok(Fit::Fits),
@@ -54,7 +54,7 @@ impl Workspace {
         for (of, (element, result)) in (1..).zip(elements.iter().zip(&mut results)) {
             if let Ok(AskedFor::Command(asked)) = &element.asked {
                 is_marked |= asked.is_marked;
-                match self.ordered(of, thread, asked, &plan.edits, &mut sessions) {
+                match self.order_command(of, thread, asked, &plan.edits, &mut sessions) {
                     Ok(command) => order.commands.push(command),
                     Err(fault) => *result = Err(fault),
                 }
@@ -63,11 +63,11 @@ impl Workspace {
         order.edits = plan.edits;
         order.is_dangerous = is_marked || self.needs_approval(&order, thread);
         if results.iter().any(Result::is_err) {
-            return Err(refused(change, elements, &results));
+            return Err(build_refusal(change, elements, &results));
         }
         if order.edits.is_empty() && order.commands.is_empty() {
             let outcome = ChangeOutcome::new(change, Outcome::Refused);
-            return Err(outcome.because("the change set has no edit and no command"));
+            return Err(outcome.with_reason("the change set has no edit and no command"));
         }
         Ok(order)
     }
@@ -76,14 +76,14 @@ impl Workspace {
     pub(crate) fn needs_approval(&self, order: &ApplyOrder, thread: &str) -> bool {
         let is_plain = |command: &OrderedCommand| {
             // What a session keeps can make a plain word mean something else.
-            let kept = command.session.as_ref().map(|name| self.sessions.variables(thread, name));
+            let kept = command.session.as_ref().map(|name| self.sessions.read_variables(thread, name));
             let is_free = kept.is_none_or(|kept| kept.is_ok_and(|kept| kept.is_empty()));
             !command.is_install && is_free && is_listed(&command.text, &self.spec.shell)
         };
         order.edits.iter().any(|edit| self.ask.has(&edit.path)) || !order.commands.iter().all(is_plain)
     }
 
-    fn ordered(
+    fn order_command(
         &self,
         of: usize,
         thread: &str,
@@ -93,7 +93,7 @@ impl Workspace {
     ) -> Result<OrderedCommand, ElementFault> {
         let is_followed = asked.session.as_ref().is_some_and(|name| !sessions.insert(name.clone()));
         let folder = match (&asked.folder, &asked.session) {
-            (Some(named), _) => self.folder(named, edits)?,
+            (Some(named), _) => self.find_folder(named, edits)?,
             (None, Some(_)) if is_followed => SESSION_FOLDER.to_owned(),
             (None, Some(name)) => self
                 .sessions
@@ -103,7 +103,7 @@ impl Workspace {
         };
         let variables = match &asked.session {
             Some(name) if !is_followed => {
-                let kept = self.sessions.variables(thread, name);
+                let kept = self.sessions.read_variables(thread, name);
                 kept.map_err(|why| ElementFault::new(fault::BAD_SESSION, why))?
             }
             _ => String::new(),
@@ -119,7 +119,7 @@ impl Workspace {
     }
 
     /// The folder of a command, from the root and without links.
-    fn folder(&self, named: &str, edits: &[OrderedEdit]) -> Result<String, ElementFault> {
+    fn find_folder(&self, named: &str, edits: &[OrderedEdit]) -> Result<String, ElementFault> {
         let path = self.root.place(named)?;
         let path = if path.is_empty() { ".".to_owned() } else { path };
         let is_made = edits.iter().any(|edit| {
@@ -134,13 +134,13 @@ impl Workspace {
     }
 
     /// Works out how a change set is taken back.
-    pub(crate) fn undone(&self, change: &str, taken_back: &str) -> Result<ApplyOrder, ChangeOutcome> {
+    pub(crate) fn resolve_undo(&self, change: &str, taken_back: &str) -> Result<ApplyOrder, ChangeOutcome> {
         let refused = |fault: &ElementFault| {
             let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
-            outcome.results.push(ElementResult::refused("undo", fault));
+            outcome.results.push(ElementResult::from_refusal("undo", fault));
             outcome
         };
-        let edits = self.reversed(taken_back).map_err(|fault| refused(&fault))?;
+        let edits = self.reverse_change(taken_back).map_err(|fault| refused(&fault))?;
         let mut order = ApplyOrder {
             change: change.to_owned(),
             summary: Some(format!("undo {taken_back}")),
@@ -154,9 +154,9 @@ impl Workspace {
     }
 
     /// Whether a change set was dangerous, and the edits that take it back.
-    fn reversed(&self, change: &str) -> Result<(bool, Vec<OrderedEdit>), ElementFault> {
+    fn reverse_change(&self, change: &str) -> Result<(bool, Vec<OrderedEdit>), ElementFault> {
         let no_undo = |message: String| ElementFault::new(fault::NO_UNDO, message);
-        let found = self.journal.find(change);
+        let found = self.journal.find_change(change);
         let found = found.map_err(|error| no_undo(format!("the journal cannot be read: {error}")))?;
         let Some((Stage::Complete | Stage::Closing, record)) = found else {
             return Err(no_undo(format!(
@@ -170,14 +170,16 @@ impl Workspace {
         let mut changed = Vec::new();
         for (number, file) in record.files.iter().enumerate() {
             let now = self.root.read(&file.path).ok().map(|file| file.bytes);
-            if now.as_deref().map(sha256) != file.after {
+            if now.as_deref().map(hash_bytes) != file.after {
                 changed.push(format!("'{}'", file.path));
                 continue;
             }
             let before = match file.before {
-                Some(_) => Some(std::fs::read(self.journal.kept(change, number)).map_err(|error| {
-                    no_undo(format!("what '{}' held before cannot be read: {error}", file.path))
-                })?),
+                Some(_) => {
+                    Some(std::fs::read(self.journal.backup_path(change, number)).map_err(|error| {
+                        no_undo(format!("what '{}' held before cannot be read: {error}", file.path))
+                    })?)
+                }
                 None => None,
             };
             let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
@@ -188,7 +190,7 @@ impl Workspace {
                 after: file.before.clone(),
                 is_executable: file.mode & 0o111 != 0,
                 repaired: None,
-                pieces: pieces(&text(now.as_deref()), &text(before.as_deref())),
+                pieces: find_pieces(&text(now.as_deref()), &text(before.as_deref())),
             });
         }
         if changed.is_empty() {
@@ -199,13 +201,17 @@ impl Workspace {
 }
 
 /// The refusal of a change set: what is wrong with each element, and nothing was done.
-fn refused(change: &str, elements: &[SetElement], results: &[Result<Fit, ElementFault>]) -> ChangeOutcome {
+fn build_refusal(
+    change: &str,
+    elements: &[SetElement],
+    results: &[Result<Fit, ElementFault>],
+) -> ChangeOutcome {
     let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
     outcome.reason =
         Some("an element does not fit, so nothing was changed and no command was run".to_owned());
     for (element, result) in elements.iter().zip(results) {
         outcome.results.push(match result {
-            Err(fault) => ElementResult::refused(&element.name, fault),
+            Err(fault) => ElementResult::from_refusal(&element.name, fault),
             Ok(Fit::Fits) => ElementResult::new(&element.name, Outcome::NotRun, "it fits"),
             Ok(Fit::NotTried) => {
                 let text = "not tried: an earlier edit of its file does not fit";

@@ -18,7 +18,7 @@ use crate::command::pattern::check_shell_pattern;
 use crate::command::scan::FolderScan;
 use crate::command::session::Sessions;
 use crate::disk::journal::{Journal, Stage};
-use crate::disk::writing::{finish, settle};
+use crate::disk::writing::{finish_change, settle_change};
 use crate::hash::change_id;
 use crate::limits;
 use crate::order::ApplyOrder;
@@ -81,16 +81,16 @@ impl Workspace {
         let journal = Journal::open(&state).map_err(no_journal)?;
         let sessions = Sessions::new(&state);
         let mut has_left = false;
-        for (stage, record) in journal.unsettled().map_err(no_journal)? {
+        for (stage, record) in journal.list_unsettled().map_err(no_journal)? {
             match stage {
                 Stage::Open | Stage::Writing => {
-                    has_left |= settle(&root, &journal, &record, None).map_err(no_journal)?.is_some()
+                    has_left |= settle_change(&root, &journal, &record, None).map_err(no_journal)?.is_some()
                 }
-                Stage::Closing => finish(&root, &journal, &record).map_err(no_journal)?,
+                Stage::Closing => finish_change(&root, &journal, &record).map_err(no_journal)?,
                 _ => has_left = true,
             }
         }
-        journal.prune().and_then(|()| sessions.prune()).map_err(no_journal)?;
+        journal.prune_settled().and_then(|()| sessions.prune_old()).map_err(no_journal)?;
         Ok(Workspace {
             root,
             root_path,
@@ -106,7 +106,7 @@ impl Workspace {
     }
 
     /// Answers a delivery. `progress` is called now and then while a command runs.
-    pub fn answer(
+    pub fn answer_delivery(
         &self,
         asked: &Delivered,
         is_cancelled: &AtomicBool,
@@ -121,28 +121,30 @@ impl Workspace {
             return self.passed_on(&change, &answers);
         }
         let bound = WorkBound { deadline: Instant::now() + limits::NEAR_TIME, is_cancelled };
-        let resolved = match ChangeRequest::read(&asked.payload) {
-            Ok(Some(ChangeRequest::Set(elements))) => self.resolved(&change, &asked.thread, &elements, bound),
-            Ok(Some(ChangeRequest::Undo(taken_back))) => self.undone(&change, &taken_back),
-            Ok(None) => return failed(&format!("{name} is no request of a workspace")),
-            Err(fault) => return failed(&format!("the request cannot be read: {fault}")),
+        let resolved = match ChangeRequest::from_payload(&asked.payload) {
+            Ok(Some(ChangeRequest::Set(elements))) => {
+                self.resolve_set(&change, &asked.thread, &elements, bound)
+            }
+            Ok(Some(ChangeRequest::Undo(taken_back))) => self.resolve_undo(&change, &taken_back),
+            Ok(None) => return build_failure(&format!("{name} is no request of a workspace")),
+            Err(fault) => return build_failure(&format!("the request cannot be read: {fault}")),
         };
         match resolved {
             Ok(order) => self.to_itself(&order),
-            Err(outcome) => self.said(&outcome),
+            Err(outcome) => self.reply_with(&outcome),
         }
     }
 
     /// An order goes to the workspace itself, so that the pump records it and can hold it.
     fn to_itself(&self, order: &ApplyOrder) -> ReplyContent {
-        let Some(payload) = order.payload() else { return failed("its order cannot be written") };
+        let Some(payload) = order.to_payload() else { return build_failure("its order cannot be written") };
         if payload.bytes().len() > limits::APPLY_BYTES {
             let reason = format!(
                 "the change set comes to {} bytes, and {} can be shown for an approval; split it",
                 payload.bytes().len(),
                 limits::APPLY_BYTES
             );
-            return self.said(&ChangeOutcome::new(&order.change, Outcome::Refused).because(reason));
+            return self.reply_with(&ChangeOutcome::new(&order.change, Outcome::Refused).with_reason(reason));
         }
         let to = Some(self.spec.name.clone());
         ReplyContent::Items(vec![Item { to, ..Item::plain(payload) }])
@@ -155,11 +157,12 @@ impl Workspace {
         is_cancelled: &AtomicBool,
         progress: &dyn Fn(&str),
     ) -> ReplyContent {
-        let order = ApplyOrder::read(&asked.payload);
+        let order = ApplyOrder::from_payload(&asked.payload);
         let change =
             order.as_ref().map_or_else(|| change_id(&asked.thread, &asked.stamp.call), |o| o.change.clone());
-        let refused =
-            |reason: &str| self.said(&ChangeOutcome::new(&change, Outcome::Refused).because(reason));
+        let refused = |reason: &str| {
+            self.reply_with(&ChangeOutcome::new(&change, Outcome::Refused).with_reason(reason))
+        };
         if asked.from != self.spec.name {
             return refused(
                 "only the workspace itself sends <apply>; send <change-set> or one of its elements",
@@ -168,7 +171,7 @@ impl Workspace {
         let Some(order) = order else { return refused("the <apply> cannot be read: it was changed") };
         match self.apply(&order, &asked.thread, is_cancelled, progress) {
             Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
-            Err(reason) => failed(&reason),
+            Err(reason) => build_failure(&reason),
         }
     }
 
@@ -188,24 +191,24 @@ impl Workspace {
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => "there is no answer to the order".to_owned(),
         };
-        match self.journal.result(change) {
+        match self.journal.read_result(change) {
             Ok(Some(bytes)) => match Payload::trusted(bytes.into()) {
                 Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
-                Err(fault) => failed(&format!("the journal is damaged: {fault}")),
+                Err(fault) => build_failure(&format!("the journal is damaged: {fault}")),
             },
-            Ok(None) => match self.known(change, &reason) {
-                Ok(outcome) => self.said(&outcome),
-                Err(error) => failed(&format!("the journal cannot be read: {error}")),
+            Ok(None) => match self.find_outcome(change, &reason) {
+                Ok(outcome) => self.reply_with(&outcome),
+                Err(error) => build_failure(&format!("the journal cannot be read: {error}")),
             },
-            Err(error) => failed(&format!("the journal cannot be read: {error}")),
+            Err(error) => build_failure(&format!("the journal cannot be read: {error}")),
         }
     }
 
     /// A result as a reply. If files were left that could not be taken back, it says so.
-    fn said(&self, outcome: &ChangeOutcome) -> ReplyContent {
+    fn reply_with(&self, outcome: &ChangeOutcome) -> ReplyContent {
         match self.result_payload(outcome) {
             Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
-            Err(reason) => failed(&reason),
+            Err(reason) => build_failure(&reason),
         }
     }
 
@@ -214,18 +217,20 @@ impl Workspace {
         let mut outcome = outcome.clone();
         if self.has_left.swap(false, Ordering::Relaxed) {
             let told = |error: std::io::Error| format!("the journal cannot be read: {error}");
-            for (stage, record) in self.journal.unsettled().map_err(told)? {
+            for (stage, record) in self.journal.list_unsettled().map_err(told)? {
                 if stage == Stage::Left {
-                    let report = self.journal.report(&record.change).map_err(told)?;
+                    let report = self.journal.read_report(&record.change).map_err(told)?;
                     let earlier = format!("of the change {}, which was broken off: {report}", record.change);
                     let reason =
                         outcome.reason.take().map_or(earlier.clone(), |own| format!("{own}\n{earlier}"));
                     outcome.reason = Some(reason);
-                    self.journal.advance(&record.change, Stage::Left, Stage::LeftReported).map_err(told)?;
+                    self.journal
+                        .advance_stage(&record.change, Stage::Left, Stage::LeftReported)
+                        .map_err(told)?;
                 }
             }
         }
-        outcome.payload().ok_or_else(|| "its result cannot be written".to_owned())
+        outcome.to_payload().ok_or_else(|| "its result cannot be written".to_owned())
     }
 
     /// Notes that files were left.
@@ -234,6 +239,6 @@ impl Workspace {
     }
 }
 
-fn failed(words: &str) -> ReplyContent {
+fn build_failure(words: &str) -> ReplyContent {
     ReplyContent::Failure { code: "workspace.failed".to_owned(), retry: false, words: words.to_owned() }
 }

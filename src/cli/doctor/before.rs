@@ -95,7 +95,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
     }
     let asked: BTreeSet<&str> = asked(file);
     for model in file.models.iter().filter(|model| model.provider != Provider::Script) {
-        match (ModelKey::of(model, &read), asked.contains(model.name.as_str())) {
+        match (ModelKey::from_lookup(model, &read), asked.contains(model.name.as_str())) {
             (Ok(key), _) => set += usize::from(key.is_some()),
             (Err(fault), true) => {
                 let rehearse = format!("set it, or rehearse: --set models.{}.provider=script", model.name);

@@ -56,11 +56,11 @@ async fn answer(workspace: Arc<Workspace>, asked: Delivered, line: DeliveryLine)
     let is_cancelled = Arc::new(AtomicBool::new(false));
     let (flag, words) = (is_cancelled.clone(), line.clone());
     let mut work = tokio::task::spawn_blocking(move || {
-        workspace.answer(&asked, &flag, &|words_now| words.try_progress(words_now))
+        workspace.answer_delivery(&asked, &flag, &|words_now| words.try_progress(words_now))
     });
     let answered = tokio::select! {
         answered = &mut work => answered,
-        () = line.cancelled() => {
+        () = line.wait_for_cancel() => {
             // The work ends soon after it sees this, and what it did is in its journal.
             is_cancelled.store(true, Ordering::Relaxed);
             work.await

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use systole_kit::schema::nearest;
-use systole_mcp::pinned::vocabulary;
+use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
@@ -125,7 +125,7 @@ impl Pin {
         if let Some(installed) = &installed {
             (pin.entry, pin.packages) = (server.program.run.clone(), installed.packages.clone());
         }
-        let made = vocabulary(name, &pin, BTreeSet::new());
+        let made = build_vocabulary(name, &pin, BTreeSet::new());
         let made = made.map_err(|fault| screen.fail(CommandExit::Failed, format!("{name}: {fault}")))?;
         let is_same = before.as_ref() == Some(&pin);
         let shown = PinToShow {
@@ -149,7 +149,7 @@ impl Pin {
             files.stage(lock, &installed.lock).map_err(unwritten)?;
             folder = installed.new;
         }
-        files.stage(path, &pin.text()).map_err(unwritten)?;
+        files.stage(path, &pin.to_text()).map_err(unwritten)?;
         // The files take their place last, and cannot fail for want of space then.
         if let Some(new) = folder {
             new.into_place().map_err(|fault| refused(screen, name, &fault))?;
@@ -169,7 +169,7 @@ impl Pin {
         screen: Screen,
     ) -> Result<Option<PinFile>, CommandExit> {
         match std::fs::read(path) {
-            Ok(text) => match PinFile::read(&text) {
+            Ok(text) => match PinFile::from_text(&text) {
                 Ok(pin) => Ok(Some(pin)),
                 Err(fault) if server.installs.is_some() && !self.upgrade => {
                     let exit = screen.fail(CommandExit::Failed, format!("{}: {fault}", path.display()));
@@ -225,5 +225,5 @@ fn asked(organism: &Name, server: &McpServer, program: &ListenerProgram) -> Resu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| told(&error))?;
     let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, LONGEST))?;
-    PinFile::read(&output).map_err(|fault| fault.to_string())
+    PinFile::from_text(&output).map_err(|fault| fault.to_string())
 }

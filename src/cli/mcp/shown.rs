@@ -55,7 +55,7 @@ impl PinToShow<'_> {
         if self.before.and_then(listed) == listed(self.pin) {
             return None;
         }
-        let line = self.made.prompt(&tool.element)?;
+        let line = self.made.describe_element(&tool.element)?;
         let words = line.strip_prefix(&format!("- <{}>: ", tool.element)).unwrap_or(&line);
         Some(visible_again(words))
     }
@@ -99,7 +99,7 @@ impl PinToShow<'_> {
     fn as_json(&self) -> Value {
         let PinToShow { server, pin, made, before, .. } = self;
         let shown = |tool: &ToolElement| {
-            let words = made.prompt(&tool.element);
+            let words = made.describe_element(&tool.element);
             json!({"tool": tool.tool, "element": tool.element, "answer": tool.answer, "prompt": words})
         };
         let tools: Vec<Value> = made.tools.iter().map(shown).collect();

@@ -430,7 +430,7 @@ pub(super) fn unused_replies(
     script: &systole_agent::model::script::Script,
     file: &std::path::Path,
 ) -> Vec<Failed> {
-    let each = script.unused().into_iter().map(|one| {
+    let each = script.unused_answers().into_iter().map(|one| {
         let (line, column) = one.place;
         let file = file.display().to_string();
         let place = FilePlace { file, line, column, span: String::new(), text: String::new() };

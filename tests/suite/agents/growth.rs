@@ -48,7 +48,7 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     let ran = house.ask("Where is everything?");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
-    let before = |text: &str| match chain::read(text) {
+    let before = |text: &str| match chain::read_link(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())
         }

@@ -127,14 +127,14 @@ fn of_request(body: &Value) -> Shared {
 }
 
 fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
-    let before = |text: &str| match chain::read(text) {
+    let before = |text: &str| match chain::read_link(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())
         }
         _ => None,
     };
     let links = prompts::links(log, prompt, before).unwrap();
-    match (chain::read(&links[0]), chain::read(links.last().unwrap())) {
+    match (chain::read_link(&links[0]), chain::read_link(links.last().unwrap())) {
         (Some(ParsedLink::Base { system, .. }), Some(ParsedLink::Prompt { header, .. })) => {
             (system.to_owned(), header.to_owned())
         }

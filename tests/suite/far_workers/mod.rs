@@ -79,7 +79,7 @@ fn process_that_works() {
 
 /// Does with a delivery what the shell script of that name does.
 fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> ReplyContent {
-    let stamp = &turn.delivered().stamp;
+    let stamp = &turn.delivery().stamp;
     let line = format!("asked {kind} {} {} {}\n", stamp.key, stamp.attempt, stamp.delivery);
     // One write at the end of the file, so that two lines never mix.
     std::fs::File::options().append(true).open(book).unwrap().write_all(line.as_bytes()).unwrap();

@@ -53,7 +53,7 @@ impl MappedTool {
             output_schema: Some(schema.clone()),
             ..ToolDefinition::new("t", schema.clone())
         };
-        let vocabulary = ToolVocabulary::of("s", &[tool], &VocabularyOptions::default()).unwrap();
+        let vocabulary = ToolVocabulary::from_tools("s", &[tool], &VocabularyOptions::default()).unwrap();
         assert_eq!(vocabulary.refused, [], "{schema:#}");
         let source = SchemaSource { name: "s".to_owned(), xsd: vocabulary.xsd.clone().into_bytes() };
         let judge = LibxmlJudge::compile(&[source])
@@ -102,7 +102,7 @@ impl MappedTool {
             return;
         }
         seen.documents += 1;
-        match self.vocabulary.arguments(text.as_bytes()) {
+        match self.vocabulary.read_arguments(text.as_bytes()) {
             Ok(call) => {
                 let arguments = Value::Object(call.arguments);
                 assert!(self.validator.is_valid(&arguments), "{arguments}\n{text}\n{:#}", self.schema);
@@ -129,7 +129,7 @@ impl MappedTool {
             return;
         }
         seen.values += 1;
-        let answer = match self.vocabulary.answer("t", value) {
+        let answer = match self.vocabulary.write_answer("t", value) {
             Ok(answer) => answer,
             Err(fault) => {
                 let is_excused = matches!(fault, AnswerFault::NoPayload(_))

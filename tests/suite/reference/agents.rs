@@ -79,6 +79,6 @@ fn the_page_of_scripts_has_every_key_and_its_example_is_one() {
     told.sort_unstable();
     assert_eq!(told, keys);
     let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
-    let script = Script::read(example).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let script = Script::from_text(example).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(script.agents().collect::<Vec<_>>(), ["coordinator", "researcher"]);
 }

@@ -244,7 +244,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        match Script::read(&text) {
+        match Script::from_text(&text) {
             Ok(script) => Some(TestScript { file, script: Arc::new(script), is_own }),
             // Answers in the test file itself are at the same place in it.
             Err(ScriptError { place: Some(place), words }) if matches!(node.value, Value::Map(_)) => {

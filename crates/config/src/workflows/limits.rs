@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_kit::money::Money;
-use systole_workflow::bound::{Bound, BoundCount, bound};
+use systole_workflow::bound::{Bound, BoundCount, find_bound};
 use systole_workflow::spec::Workflow;
 
 use super::super::agent_configs::Thinking;
@@ -21,7 +21,7 @@ use systole_core::types::limits;
 /// The bounds of all workflows.
 pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
     let find = |name: &str| workflows.iter().find(|workflow| workflow.name == name);
-    workflows.iter().map(|workflow| bound(workflow, &find)).collect()
+    workflows.iter().map(|workflow| find_bound(workflow, &find)).collect()
 }
 
 /// Reports workflows that can call themselves. Then no bound can be computed.
@@ -185,7 +185,7 @@ impl Checked<'_> {
         let mut micros = 0_u64;
         for (agent, count) in &self.bound.certain_of {
             let Some((agent, model)) = found(thinking, agent) else { continue };
-            let Ok(measured) = systole_agent::measure(agent, model) else { continue };
+            let Ok(measured) = systole_agent::measure_agent(agent, model) else { continue };
             let own = count.saturating_mul(measured.tokens);
             tokens = tokens.saturating_add(own);
             micros =

@@ -227,7 +227,7 @@ impl Relays {
     ) {
         let delivery = match handed(&listener, &held) {
             Ok(delivery) => delivery,
-            Err(why) => return held.gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
+            Err(why) => return held.send_gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
         };
         let token = delivery.lease.token.clone();
         let (way, mut heard) = mpsc::channel(WORDS);
@@ -272,7 +272,7 @@ impl Relays {
                     self.carriers.call_back(&token, CallBack::TimedOut);
                     let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
                     let words = format!("no sign of life for {}", spoken(ms));
-                    held.gone(Code::ListenerTimeout.as_str(), &words).await;
+                    held.send_gone(Code::ListenerTimeout.as_str(), &words).await;
                 }
                 () = moment(again) => {
                     again = None;
@@ -281,7 +281,7 @@ impl Relays {
                 }
                 () = &mut overdue => {
                     if stand == Stand::Wanted {
-                        held.gone(Code::ListenerLost.as_str(), "still at work when its host stopped").await;
+                        held.send_gone(Code::ListenerLost.as_str(), "still at work when its host stopped").await;
                     }
                     return;
                 }
@@ -295,13 +295,13 @@ impl Relays {
             Report::Said(kind, document) => (kind, document),
             Report::Gone(code, words) => {
                 if stand == Stand::Wanted {
-                    held.gone(code.as_str(), &words).await;
+                    held.send_gone(code.as_str(), &words).await;
                 }
                 return Goes::Over;
             }
             Report::Unstarted(words) => {
                 if stand == Stand::Wanted {
-                    held.gone(UNSTARTED, &words).await;
+                    held.send_gone(UNSTARTED, &words).await;
                 }
                 return Goes::Over;
             }
@@ -310,13 +310,13 @@ impl Relays {
         };
         match kind {
             DocumentKind::Reply { .. } => {
-                if stand != Stand::CalledBack && held.reply(document).await {
+                if stand != Stand::CalledBack && held.send_reply(document).await {
                     self.taken(listener, held);
                 }
                 return Goes::Over;
             }
-            DocumentKind::Progress { .. } => held.progress(document).await,
-            DocumentKind::Waits { delivery, id } => match held.told(&document).await {
+            DocumentKind::Progress { .. } => held.send_progress(document).await,
+            DocumentKind::Waits { delivery, id } => match held.send_document(&document).await {
                 Ok(PumpDocument::Answer(answer)) => self.carriers.answer(listener, answer),
                 // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
@@ -328,7 +328,7 @@ impl Relays {
                     self.refuses(listener, delivery, id, refusal);
                 }
             },
-            DocumentKind::Notice { .. } | DocumentKind::Other => match held.told(&document).await {
+            DocumentKind::Notice { .. } | DocumentKind::Other => match held.send_document(&document).await {
                 Err(unsent @ DocumentFault::TooLarge { .. }) => {
                     let words = format!("it {unsent}");
                     (self.tell)(listener, &HostEvent::Unsent(words));
@@ -345,7 +345,7 @@ impl Relays {
     /// The pump took the reply to a delivery.
     fn taken(&self, listener: &Name, held: &HeldDelivery) {
         if let Some(value) = self.inline.get(listener) {
-            value.taken(held.delivered());
+            value.taken(held.delivery());
         }
     }
 
@@ -368,7 +368,7 @@ async fn moment(at: Option<Instant>) {
 
 /// A delivery in the form in which the pump passes it to a carrier.
 fn handed(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId> {
-    let delivered = held.delivered();
+    let delivered = held.delivery();
     let stamp = &delivered.stamp;
     let lease = Lease {
         token: LeaseToken(stamp.delivery.as_str().into()),

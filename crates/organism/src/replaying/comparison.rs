@@ -265,7 +265,7 @@ fn prompted(
 
 /// The text of a prompt, without its marks.
 fn prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
-    let before = |text: &str| match chain::read(text) {
+    let before = |text: &str| match chain::read_link(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())
         }
@@ -279,7 +279,7 @@ fn prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
             return Ok(format!("the prompt {hash} cannot be shown: {why}; {}", Digest::of(hash.as_bytes())));
         }
     };
-    let texts = links.iter().map(|text| match chain::read(text) {
+    let texts = links.iter().map(|text| match chain::read_link(text) {
         Some(ParsedLink::Segment { messages, .. }) => messages.to_owned(),
         Some(ParsedLink::Prompt { header, .. }) => header.to_owned(),
         Some(ParsedLink::Base { system, tools }) => [system, tools].join("\n"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, EstimatedRequest, HttpLimits, Ledger, MessagePart, Model, ModelAnswer,
-    ModelRequest, Models, NativeCall, NoAnswer, OutgoingRequest, RequestOutcome, SystemRandom, reserve,
+    ModelRequest, Models, NativeCall, NoAnswer, OutgoingRequest, RequestOutcome, SystemRandom, reserve_cost,
 };
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_core::types::flow::Lease;
@@ -139,7 +139,7 @@ impl LiveAgent {
 
     fn has_price(&self, spec: &ModelSpec) -> Result<(), LiveFault> {
         let name = &spec.name;
-        let Some(price) = reserve(spec.price.as_ref(), 1, 1).money else {
+        let Some(price) = reserve_cost(spec.price.as_ref(), 1, 1).money else {
             return Err(LiveFault {
                 kind: LiveFaultKind::Settings,
                 words: format!("models.{name} has no price, so --money cannot limit the cost of its calls"),
@@ -220,7 +220,7 @@ impl Model for LiveModel {
         let asked = EstimatedRequest { request, tokens_in, is_single: false };
         let mut ledger = CallLedger { model: self, place: &place, reserve: 0 };
         let answered =
-            self.runtime.block_on(self.models.ask(&self.agent.model, &asked, &mut ledger, watcher));
+            self.runtime.block_on(self.models.ask_model(&self.agent.model, &asked, &mut ledger, watcher));
         let ended = match (answered, recorded) {
             (Ok(answer), Some(Ok(then))) if is_same(&answer, &then) => {
                 return Box::pin(std::future::ready(Ok(then)));
@@ -265,7 +265,7 @@ struct CallLedger<'a> {
 impl Ledger for CallLedger<'_> {
     type Halt = LiveFault;
 
-    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), LiveFault> {
+    async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), LiveFault> {
         let (agent, most) = (&self.model.agent.name, self.model.most);
         let used = self.model.calls.book().used.micros;
         let left = Money { micros: most.micros.saturating_sub(used), ..most };
@@ -285,7 +285,7 @@ impl Ledger for CallLedger<'_> {
         })
     }
 
-    async fn ended(&mut self, came: RequestOutcome<'_>) -> Result<(), LiveFault> {
+    async fn record_end(&mut self, came: RequestOutcome<'_>) -> Result<(), LiveFault> {
         let used = &mut self.model.calls.book().used;
         used.requests += 1;
         used.unknown += usize::from(came.money.is_none());

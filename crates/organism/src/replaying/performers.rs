@@ -53,7 +53,8 @@ pub(super) fn performers(
         };
         models.iter_mut().for_each(|(spec, _)| spec.at_once = AT_ONCE);
         let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
-        let models = models.map_err(|unusable| unmade(unusable.to_string()))?.sleeping(Arc::new(NoPauses));
+        let models =
+            models.map_err(|unusable| unmade(unusable.to_string()))?.with_sleeper(Arc::new(NoPauses));
         let made = Agent::new(agent.clone(), Arc::new(models));
         let made = made.map_err(|unreadable| unmade(unreadable.to_string()))?;
         all.insert(name, Performer::Agent(Arc::new(made)));
@@ -87,7 +88,7 @@ impl Performance {
         });
         let answering: Answering = match performer.clone() {
             Performer::Agent(agent) => Box::pin(agent.answer(asked, line)),
-            Performer::Workflow(workflow) => Box::pin(workflow.answer(asked, line)),
+            Performer::Workflow(workflow) => Box::pin(workflow.answer_delivery(asked, line)),
         };
         self.running.insert(delivery.clone(), answering);
         self.awake.push(delivery);

@@ -46,7 +46,7 @@ pub(super) fn of(reader: &dyn LogReader, attempt: &AttemptHistory) -> Result<Vec
         let whole: Option<ModelCallOutcome> = view::with_words(reader, outcome.clone())?;
         // Without its text an answer is not known; the requests after it would get the wrong ones.
         let Some(whole) = whole else { break };
-        answers.push(recorded::answer(&whole, by, next));
+        answers.push(recorded::rebuild_answer(&whole, by, next));
     }
     Ok(answers)
 }
@@ -95,7 +95,9 @@ pub(super) fn marks(
 
 /// The mark in a stored prompt: `<core-` and eight digits begin the header of its turn.
 fn mark_of(prompt: &[u8]) -> Option<CallMark> {
-    let ParsedLink::Prompt { header, .. } = chain::read(str::from_utf8(prompt).ok()?)? else { return None };
+    let ParsedLink::Prompt { header, .. } = chain::read_link(str::from_utf8(prompt).ok()?)? else {
+        return None;
+    };
     let digits = header.strip_prefix("<core-")?.get(..8)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(digits, 16).ok().filter(|_| is_hex).map(|mark| CallMark(mark.to_be_bytes()))

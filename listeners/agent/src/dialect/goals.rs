@@ -13,47 +13,47 @@ use crate::contracts::{Contracts, Known};
 use crate::failures::AgentFailure;
 use crate::goal::{self, CONVERGED, Goal};
 use crate::heard::Heard;
-use crate::show::slip;
+use crate::show::describe_slip;
 
 /// Recognises an answer that is only the word that ends its loop. It means the same in every dialect, inside or
 /// outside of its tags.
-pub(super) fn converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
-    let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.answer()))?;
-    let ending = heard.calls().next().is_none().then(|| goal.output(CONVERGED, true))?;
+pub(super) fn read_converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+    let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.answer_text()))?;
+    let ending = heard.calls().next().is_none().then(|| goal.write_output(CONVERGED, true))?;
     Some(Taken { ending, ..Taken::default() })
 }
 
 /// Takes a text as the final: as JSON if the goal asks for a payload with more than text, otherwise as words.
-pub(super) fn end(contracts: &Contracts, text: &str, taken: &mut Taken) {
+pub(super) fn take_final(contracts: &Contracts, text: &str, taken: &mut Taken) {
     let Some(known) = contracts.json_final() else {
         taken.ending = final_in_words(contracts, text, "success");
         return;
     };
-    let (json, was_fenced) = unfenced(text);
+    let (json, was_fenced) = strip_fence(text);
     match of_json(known, json) {
         Ok(payload) => {
             let repair = |reason| Repair { reason, act: None };
-            let repaired = AgentFailure::of("fenced-action", "").filter(|_| was_fenced);
+            let repaired = AgentFailure::from_slug("fenced-action", "").filter(|_| was_fenced);
             taken.repairs.extend(repaired.map(repair));
             taken.ending = Some(payload);
         }
-        Err((slug, words)) => taken.wrong(slug, words),
+        Err((slug, words)) => taken.add_failure(slug, words),
     }
 }
 
 fn of_json(known: &Known, json: &str) -> Result<Payload, (&'static str, String)> {
     serde_json::from_str::<IgnoredAny>(json)
-        .map_err(|error| ("json-required", json_schema::unread(&error)))?;
+        .map_err(|error| ("json-required", json_schema::describe_unread(&error)))?;
     let built = known.model.from_json_text(&known.element.local, json.as_bytes());
     let bytes = built.unwrap_or_else(|| Err(Vec::new())).map_err(|slips| {
-        let words: Vec<String> = slips.iter().map(slip).collect();
+        let words: Vec<String> = slips.iter().map(describe_slip).collect();
         ("json-schema", words.join("\n"))
     })?;
     Payload::read(&bytes, &DocumentLimits::default()).map_err(|fault| ("json-schema", fault.to_string()))
 }
 
 /// The content of a code fence around the whole text, and whether there was one.
-fn unfenced(text: &str) -> (&str, bool) {
+fn strip_fence(text: &str) -> (&str, bool) {
     let text = text.trim();
     let inside = || {
         let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;
@@ -66,7 +66,7 @@ fn unfenced(text: &str) -> (&str, bool) {
 
 /// Turns the final of a goal's call into the goal's output. A report stays a report: the workflow decides what it is
 /// worth.
-pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
+pub(super) fn settle_goal(contracts: &Contracts, taken: &mut Taken) {
     let Some(goal) = &contracts.goal else { return };
     let Some(ending) = taken.ending.take() else { return };
     if ending.name().is(namespaces::CORE, "final-report") {
@@ -75,30 +75,30 @@ pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
     }
     let known = contracts.finals.iter().find(|known| known.element == *ending.name());
     if let Some(finding) = known.and_then(|known| known.model.explain(ending.bytes())) {
-        return refuse(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
+        return refuse_final(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
     }
     if let Some(words) = goal.supervision_fault(&ending) {
-        return refuse(taken, "goal-answer-invalid", &words);
+        return refuse_final(taken, "goal-answer-invalid", &words);
     }
     if !goal::is_output(ending.name()) {
         taken.ending = Some(ending);
         return;
     }
-    output(goal, &ending, taken);
+    take_output(goal, &ending, taken);
 }
 
-fn output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
+fn take_output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
     let is_ended = goal.is_ended(ending);
     if is_ended && !goal.may_converge() {
-        return refuse(taken, "converged-too-early", "");
+        return refuse_final(taken, "converged-too-early", "");
     }
-    taken.ending = goal.output(&ending.text(), is_ended);
+    taken.ending = goal.write_output(&ending.text(), is_ended);
 }
 
 /// Refuses the final, and drops the fixes made in it.
-fn refuse(taken: &mut Taken, slug: &str, words: &str) {
+fn refuse_final(taken: &mut Taken, slug: &str, words: &str) {
     taken.repairs.retain(|repair| repair.act.is_some());
-    taken.wrong(slug, words);
+    taken.add_failure(slug, words);
 }
 
 /// The fault of a final, the fix, and the place in the model's text.

@@ -9,7 +9,7 @@ use serde_json::Value;
 const TOLD: usize = 5;
 
 /// The message for text that is not JSON.
-pub(super) fn unread(error: &serde_json::Error) -> String {
+pub(super) fn describe_unread(error: &serde_json::Error) -> String {
     format!("Its parser says: {error}.")
 }
 
@@ -17,7 +17,7 @@ pub(super) fn unread(error: &serde_json::Error) -> String {
 ///
 /// # Errors
 /// The places where it does not follow the schema.
-pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+pub(super) fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =
         jsonschema::validator_for(schema).map_err(|_| "The schema itself cannot be read.".to_owned())?;
     let places: Vec<String> = validator

@@ -89,7 +89,7 @@ pub(crate) struct ActPart {
 
 impl Act {
     /// The native calls behind it.
-    pub(crate) fn calls(self) -> Vec<String> {
+    pub(crate) fn into_calls(self) -> Vec<String> {
         self.call.into_iter().chain(self.parts.into_iter().filter_map(|part| part.call)).collect()
     }
 
@@ -111,7 +111,7 @@ impl Taken {
     }
 
     /// The action whose item has that ordinal, with its index among the actions.
-    pub(crate) fn act(&self, ordinal: u32) -> Option<(usize, &Act)> {
+    pub(crate) fn find_act(&self, ordinal: u32) -> Option<(usize, &Act)> {
         let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(self.has_note()))?;
         Some((at, self.acts.get(at)?))
     }
@@ -128,8 +128,8 @@ impl Taken {
         self.is_note = false;
     }
 
-    pub(crate) fn wrong(&mut self, slug: &str, words: impl Into<String>) {
-        self.reasons.extend(AgentFailure::of(slug, words));
+    pub(crate) fn add_failure(&mut self, slug: &str, words: impl Into<String>) {
+        self.reasons.extend(AgentFailure::from_slug(slug, words));
     }
 }
 
@@ -146,26 +146,31 @@ pub(crate) struct Allowed<'a> {
 
 impl Allowed<'_> {
     /// The rules of an earlier turn, with that many tasks given before.
-    pub(crate) fn before(tasks_given: u32) -> Self {
+    pub(crate) fn from_given(tasks_given: u32) -> Self {
         Self { only_final: false, nonce: "", tasks_given }
     }
 }
 
 /// Takes an answer apart.
-pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
-    let mut taken = goals::converged(contracts, heard)
+pub(crate) fn read_answer(
+    agent: &AgentSpec,
+    contracts: &Contracts,
+    heard: &Heard,
+    allowed: Allowed<'_>,
+) -> Taken {
+    let mut taken = goals::read_converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
-    goals::settle(contracts, &mut taken);
+    goals::settle_goal(contracts, &mut taken);
     refuse_own_markup(heard, &mut taken);
-    tasks::settle(agent, contracts, allowed.tasks_given, &mut taken);
+    tasks::settle_tasks(agent, contracts, allowed.tasks_given, &mut taken);
     if heard.stop == StopReason::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
-        taken.wrong("output-truncated", "");
+        taken.add_failure("output-truncated", "");
     }
     let most = systole_kit::DocumentLimits::default().message_bytes;
     if let Some(ending) = taken.ending.take_if(|ending| ending.bytes().len() > most) {
         let bytes = ending.bytes().len();
-        taken.wrong(
+        taken.add_failure(
             "tool-payload-invalid",
             format!(
                 "Your final has {bytes} bytes as a message, and {most} is the most. Write a shorter one."
@@ -173,11 +178,11 @@ pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
         );
     }
     if !taken.is_usable() && heard.calls().next().is_none() {
-        taken.unused = Some(heard.answer().trim().to_owned()).filter(|words| !words.is_empty());
+        taken.unused = Some(heard.answer_text().trim().to_owned()).filter(|words| !words.is_empty());
     }
     if allowed.only_final && taken.ending.is_none() {
         taken.clear_acts();
-        taken.wrong("final-turn-no-report", "");
+        taken.add_failure("final-turn-no-report", "");
     }
     taken
 }
@@ -186,7 +191,7 @@ pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
 /// prompt and answered nothing.
 fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
     let Some(ending) = &taken.ending else { return };
-    let answer = heard.text();
+    let answer = heard.joined_text();
     // The slot of a final in `xml-final` is the model's to write.
     let of_answer = show::own_tag(&answer).filter(|tag| !tag.starts_with(show::SLOT));
     let Some(tag) = of_answer.map(str::to_owned).or_else(|| show::own_tag(&ending.text()).map(str::to_owned))
@@ -195,7 +200,7 @@ fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
     };
     taken.ending = None;
     taken.repairs.retain(|repair| repair.act.is_some());
-    taken.wrong("own-markup", format!("It began with <{tag}>."));
+    taken.add_failure("own-markup", format!("It began with <{tag}>."));
 }
 
 fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
@@ -203,13 +208,12 @@ fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
         return taken;
     }
     match agent.dialect {
-        Dialect::Plain => plain::take(contracts, heard),
-        Dialect::Native => {
-            note_alone(agent, contracts, heard).unwrap_or_else(|| native::take(agent, contracts, heard))
-        }
+        Dialect::Plain => plain::read_answer(contracts, heard),
+        Dialect::Native => note_alone(agent, contracts, heard)
+            .unwrap_or_else(|| native::read_answer(agent, contracts, heard)),
         Dialect::XmlFinal => note_alone(agent, contracts, heard)
-            .unwrap_or_else(|| xml_final::take(agent, contracts, heard, allowed)),
-        Dialect::Xml => xml::take(agent, contracts, heard),
+            .unwrap_or_else(|| xml_final::read_answer(agent, contracts, heard, allowed)),
+        Dialect::Xml => xml::read_answer(agent, contracts, heard),
     }
 }
 
@@ -217,7 +221,7 @@ fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
 /// dialect.
 fn elements_of_script(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     let may_be = agent.is_rehearsed && agent.dialect != Dialect::Xml && heard.calls().next().is_none();
-    may_be.then(|| xml::take(agent, contracts, heard)).filter(Taken::is_usable)
+    may_be.then(|| xml::read_answer(agent, contracts, heard)).filter(Taken::is_usable)
 }
 
 /// The thoughts and plans of an answer that holds nothing else, in a dialect whose actions are native calls.
@@ -226,13 +230,14 @@ fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option
 }
 
 /// Where to cut the answer, if this agent stops early. Only actions in text have a visible end.
-pub(crate) fn enough(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> Option<EnoughCheck> {
-    (agent.stop_early && agent.dialect == Dialect::Xml).then(|| xml::listening(agent, contracts, only_final))
+pub(crate) fn build_check(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> Option<EnoughCheck> {
+    (agent.stop_early && agent.dialect == Dialect::Xml)
+        .then(|| xml::build_check(agent, contracts, only_final))
 }
 
 /// The note of a turn: the agent's own root tag around its thoughts and plans. `None` if there are neither. Thoughts
 /// that no message can carry are cut: the journal has all of them.
-pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
+pub(crate) fn write_note(agent: &str, taken: &Taken) -> Option<Payload> {
     if !taken.has_note() {
         return None;
     }
@@ -264,13 +269,13 @@ fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
 pub(crate) fn final_in_words(contracts: &Contracts, text: &str, outcome: &str) -> Option<Payload> {
     let words = text.trim();
     if let Some(known) = contracts.text_final() {
-        return known.around(words);
+        return known.wrap_text(words);
     }
-    report("model", outcome, None, words)
+    write_report("model", outcome, None, words)
 }
 
 /// A `<final-report>`.
-pub(crate) fn report(source: &str, outcome: &str, reason: Option<&str>, text: &str) -> Option<Payload> {
+pub(crate) fn write_report(source: &str, outcome: &str, reason: Option<&str>, text: &str) -> Option<Payload> {
     let mut writer = systole_kit::writer::XmlWriter::new();
     let start =
         writer.open("final-report").xmlns(namespaces::CORE).attr("source", source).attr("outcome", outcome);

@@ -15,38 +15,38 @@ use crate::heard::Heard;
 use crate::model::{NativeCall, StopReason};
 use crate::primitives::{self, PLAN};
 use crate::prompt::{self, Means, Native};
-use crate::show::slip;
+use crate::show::describe_slip;
 use crate::spec::{ActionLimit, AgentSpec, OutputFormat};
 
 /// The most actions in one answer.
 const MOST: usize = 64;
 
-pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
+pub(super) fn read_answer(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
     if heard.calls().next().is_none() {
-        final_of(agent, contracts, heard, &heard.answer(), &mut taken);
+        final_of(agent, contracts, heard, &heard.answer_text(), &mut taken);
         return taken;
     }
-    let text = heard.text();
+    let text = heard.joined_text();
     if !text.trim().is_empty() {
         taken.thoughts.push(text.trim().to_owned());
     }
     if heard.stop == StopReason::Length {
         // The last call may be cut, with arguments that are complete by chance.
-        taken.wrong("output-truncated", "");
-        let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", ""));
+        taken.add_failure("output-truncated", "");
+        let failed = heard.calls().filter_map(|call| find_failure(call, "output-truncated", ""));
         taken.failed_calls = failed.collect();
         return taken;
     }
-    let tools = prompt::native(contracts);
+    let tools = prompt::list_native(contracts);
     let mut ids = BTreeSet::new();
     for call in heard.calls() {
         let act = if !ids.insert(call.id.clone()) {
-            Err(AgentFailure::of("tool-payload-invalid", "Two calls of this answer have one id."))
+            Err(AgentFailure::from_slug("tool-payload-invalid", "Two calls of this answer have one id."))
         } else if taken.acts.len() + taken.plans.len() >= MOST {
-            Err(AgentFailure::of("too-many-actions", ""))
+            Err(AgentFailure::from_slug("too-many-actions", ""))
         } else {
-            act(contracts, &tools, call)
+            read_call(contracts, &tools, call)
         };
         match act {
             // A plan is recorded with the note and gets no other answer.
@@ -58,11 +58,11 @@ pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> T
             Err(reason) => taken.failed_calls.extend(reason.map(|reason| (call.id.clone(), reason))),
         }
     }
-    together::settle(contracts, &mut taken);
+    together::join_changes(contracts, &mut taken);
     if agent.actions == ActionLimit::One {
         let beyond = taken.acts.split_off(taken.acts.len().min(1));
-        let calls = beyond.into_iter().flat_map(|act| act.calls());
-        let failed = calls.filter_map(|call| Some((call, AgentFailure::of("too-many-actions", "")?)));
+        let calls = beyond.into_iter().flat_map(|act| act.into_calls());
+        let failed = calls.filter_map(|call| Some((call, AgentFailure::from_slug("too-many-actions", "")?)));
         taken.failed_calls.extend(failed);
     }
     let told = taken.failed_calls.iter().map(|(_, reason)| reason.clone());
@@ -70,41 +70,46 @@ pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> T
     taken
 }
 
-fn failed(call: &NativeCall, slug: &str, words: &str) -> Option<(String, AgentFailure)> {
-    Some((call.id.clone(), AgentFailure::of(slug, words)?))
+fn find_failure(call: &NativeCall, slug: &str, words: &str) -> Option<(String, AgentFailure)> {
+    Some((call.id.clone(), AgentFailure::from_slug(slug, words)?))
 }
 
 fn final_of(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
     if text.trim().is_empty() {
-        return taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
+        return taken
+            .add_failure(if heard.has_reasoning() { "reasoning-only" } else { "empty-response" }, "");
     }
     if heard.stop == StopReason::Length {
-        return taken.wrong("output-truncated", "");
+        return taken.add_failure("output-truncated", "");
     }
     if agent.output.format == OutputFormat::Json && contracts.json_final().is_none() {
         let value: serde_json::Value = match serde_json::from_str(text.trim()) {
             Ok(value) => value,
-            Err(error) => return taken.wrong("json-required", json_schema::unread(&error)),
+            Err(error) => return taken.add_failure("json-required", json_schema::describe_unread(&error)),
         };
         let schema = agent.output.schema.as_ref();
-        if let Some(words) = schema.and_then(|schema| json_schema::check(schema, &value).err()) {
-            return taken.wrong("json-schema", words);
+        if let Some(words) = schema.and_then(|schema| json_schema::check_value(schema, &value).err()) {
+            return taken.add_failure("json-schema", words);
         }
     }
-    goals::end(contracts, text, taken);
+    goals::take_final(contracts, text, taken);
 }
 
-fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act, Option<AgentFailure>> {
+fn read_call(
+    contracts: &Contracts,
+    tools: &[Native],
+    call: &NativeCall,
+) -> Result<Act, Option<AgentFailure>> {
     let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
         let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
         let words = match nearest(&call.name, names.iter().copied()) {
             Some(near) => format!("`{}` is not a tool; did you mean `{near}`?", call.name),
             None => format!("`{}` is not a tool; there are: {}", call.name, names.join(", ")),
         };
-        let reason = AgentFailure::of("unknown-action", words);
+        let reason = AgentFailure::from_slug("unknown-action", words);
         return Err(reason.map(|reason| AgentFailure { about: Some(call.name.clone()), ..reason }));
     };
-    let invalid = |words: String| AgentFailure::of("tool-payload-invalid", words);
+    let invalid = |words: String| AgentFailure::from_slug("tool-payload-invalid", words);
     // Several models send nothing at all if there are no arguments.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
@@ -114,10 +119,10 @@ fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act
     let (at, to) = match &native.means {
         Means::Peer { action, to } => (*action, to),
         Means::Core(primitive) => {
-            let named = tools
-                .iter()
-                .filter_map(|native| Some((native.tool.name.as_str(), prompt::spawned(contracts, native)?)));
-            let built = primitives::build(primitive, arguments, &named.collect::<Vec<_>>());
+            let named = tools.iter().filter_map(|native| {
+                Some((native.tool.name.as_str(), prompt::find_spawnable(contracts, native)?))
+            });
+            let built = primitives::build_payload(primitive, arguments, &named.collect::<Vec<_>>());
             return built.map(|payload| made(None, payload)).map_err(invalid);
         }
     };
@@ -127,7 +132,7 @@ fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act
     let bytes = match built {
         Some(Ok(bytes)) => bytes,
         Some(Err(slips)) => {
-            let words: Vec<String> = slips.iter().map(slip).collect();
+            let words: Vec<String> = slips.iter().map(describe_slip).collect();
             return Err(invalid(words.join("\n")));
         }
         None => return Err(invalid(String::new())),

@@ -5,15 +5,15 @@ use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model::StopReason;
 
-pub(super) fn take(contracts: &Contracts, heard: &Heard) -> Taken {
+pub(super) fn read_answer(contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
-    let text = heard.answer();
+    let text = heard.answer_text();
     if text.trim().is_empty() {
-        taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
+        taken.add_failure(if heard.has_reasoning() { "reasoning-only" } else { "empty-response" }, "");
     } else if heard.stop == StopReason::Length {
-        taken.wrong("output-truncated", "");
+        taken.add_failure("output-truncated", "");
     } else {
-        goals::end(contracts, &text, &mut taken);
+        goals::take_final(contracts, &text, &mut taken);
     }
     taken
 }

@@ -25,16 +25,16 @@ use crate::spec::AgentSpec;
 static SCHEMA: LazyLock<Option<SchemaModel>> = LazyLock::new(|| SchemaModel::read(WORKFLOW_XSD).ok());
 
 /// Turns tasks into child threads. `given` tasks were given before.
-pub(super) fn settle(agent: &AgentSpec, contracts: &Contracts, given: u32, taken: &mut Taken) {
+pub(super) fn settle_tasks(agent: &AgentSpec, contracts: &Contracts, given: u32, taken: &mut Taken) {
     let mut given = given;
     let mut places = Vec::new();
     for (at, mut act) in std::mem::take(&mut taken.acts).into_iter().enumerate() {
-        let settled = match task(contracts, &act) {
-            Some((goal, tasks)) => threaded(goal, tasks, &act, given).map(|payload| {
+        let settled = match find_task(contracts, &act) {
+            Some((goal, tasks)) => build_thread(goal, tasks, &act, given).map(|payload| {
                 given += 1;
                 act = Act { payload, to: None, thread: None, origin: None, is_task: true, ..act.clone() };
             }),
-            None => address(agent, contracts, &mut act),
+            None => address_act(agent, contracts, &mut act),
         };
         match settled {
             Ok(()) => {
@@ -59,15 +59,20 @@ pub(super) fn settle(agent: &AgentSpec, contracts: &Contracts, given: u32, taken
 }
 
 /// The goal, if the action is a task for it.
-fn task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c TaskRule)> {
+fn find_task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c TaskRule)> {
     let goal = contracts.goal.as_ref()?;
     let tasks = goal.tasks.as_ref()?;
     act.payload.name().is(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
 }
 
 /// The child thread of a task.
-fn threaded(goal: &Goal, tasks: &TaskRule, act: &Act, given: u32) -> Result<Payload, Option<AgentFailure>> {
-    let invalid = |words: String| AgentFailure::of("tool-payload-invalid", words);
+fn build_thread(
+    goal: &Goal,
+    tasks: &TaskRule,
+    act: &Act,
+    given: u32,
+) -> Result<Payload, Option<AgentFailure>> {
+    let invalid = |words: String| AgentFailure::from_slug("tool-payload-invalid", words);
     let finding = SCHEMA.as_ref().and_then(|model| model.explain(act.payload.bytes()));
     if let Some(finding) = finding {
         return Err(invalid(words_of(&finding, act.origin.as_ref())));
@@ -77,7 +82,7 @@ fn threaded(goal: &Goal, tasks: &TaskRule, act: &Act, given: u32) -> Result<Payl
             "The goal {} has no tasks left: {given} of {} were given. Do the rest yourself, and end with your final.",
             goal.id, tasks.at_most
         );
-        let reason = AgentFailure::of("too-many-tasks", words);
+        let reason = AgentFailure::from_slug("too-many-tasks", words);
         return Err(reason.map(|reason| AgentFailure { about: Some(act.name.clone()), ..reason }));
     }
     let (role, text) = (act.payload.attribute("role").unwrap_or_default(), act.payload.text());
@@ -90,7 +95,7 @@ fn threaded(goal: &Goal, tasks: &TaskRule, act: &Act, given: u32) -> Result<Payl
         correction: None,
         tasks: None,
     };
-    let request = request.payload().map_err(|fault| invalid(fault.to_string()))?;
+    let request = request.to_payload().map_err(|fault| invalid(fault.to_string()))?;
     let mut writer = XmlWriter::new();
     let label = format!("task-{}", given + 1);
     let start = writer.open(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
@@ -100,7 +105,7 @@ fn threaded(goal: &Goal, tasks: &TaskRule, act: &Act, given: u32) -> Result<Payl
 
 /// Sends an action to the peer that the file names for it. The agents that take tasks may take the element as well,
 /// and the core would let it through to them.
-fn address(agent: &AgentSpec, contracts: &Contracts, act: &mut Act) -> Result<(), Option<AgentFailure>> {
+fn address_act(agent: &AgentSpec, contracts: &Contracts, act: &mut Act) -> Result<(), Option<AgentFailure>> {
     if agent.task_takers.is_empty() {
         return Ok(());
     }
@@ -123,6 +128,6 @@ fn address(agent: &AgentSpec, contracts: &Contracts, act: &mut Act) -> Result<()
     let local = &payload.name().local;
     let whom = to.map(|to| format!(" at {to}")).unwrap_or_default();
     let reason =
-        AgentFailure::of("unknown-action", format!("No thread of yours begins with <{local}>{whom}."));
+        AgentFailure::from_slug("unknown-action", format!("No thread of yours begins with <{local}>{whom}."));
     Err(reason.map(|reason| AgentFailure { about: Some(local.to_string()), ..reason }))
 }

@@ -12,7 +12,7 @@ use super::{Act, ActPart, Taken};
 use crate::contracts::{CHANGE_SET, Contracts};
 
 /// The elements that their schemas mark.
-pub(super) fn elements(contracts: &Contracts) -> BTreeSet<QName> {
+pub(super) fn list_elements(contracts: &Contracts) -> BTreeSet<QName> {
     let known = contracts.actions.iter().map(|action| &action.known);
     let marked = known.filter(|known| known.model.is_together(&known.element.local));
     marked.map(|known| known.element.clone()).collect()
@@ -20,8 +20,8 @@ pub(super) fn elements(contracts: &Contracts) -> BTreeSet<QName> {
 
 /// Puts the marked actions together. The change set takes the place of the first of them. An action for a child thread
 /// steers it, and stays as it is.
-pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
-    let marked = elements(contracts);
+pub(super) fn join_changes(contracts: &Contracts, taken: &mut Taken) {
+    let marked = list_elements(contracts);
     let is_marked = |act: &Act| act.thread.is_none() && marked.contains(act.payload.name());
     if !taken.acts.iter().any(is_marked) {
         return;

@@ -11,7 +11,7 @@ use systole_kit::extract::{
 use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
 
-use super::{Act, Repair, Taken, final_in_words, report, together};
+use super::{Act, Repair, Taken, final_in_words, together, write_report};
 use crate::contracts::Contracts;
 use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
@@ -26,16 +26,21 @@ const MOST: usize = 64;
 /// What many models write in place of `<thinking>`, unless it is the name of an action or a final.
 const THINK: &str = "think";
 
-pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
-    let text = heard.text();
-    let events = events(names(agent, contracts), contracts, heard.stop, &text);
-    Reading::of(contracts, &text).read(agent, events)
+pub(super) fn read_answer(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
+    let text = heard.joined_text();
+    let events = extract_events(collect_names(agent, contracts), contracts, heard.stop, &text);
+    Reading::new(contracts, &text).read_events(agent, events)
 }
 
 /// The thoughts and plans of an answer that holds nothing else. Names of actions have no meaning in it.
 pub(super) fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
-    let text = heard.text();
-    let events = events(KnownNames::new().with(own(agent)), contracts, heard.stop, &text);
+    let text = heard.joined_text();
+    let events = extract_events(
+        KnownNames::new().with_element(build_own_element(agent)),
+        contracts,
+        heard.stop,
+        &text,
+    );
     let is_other = |event: &ExtractEvent| {
         matches!(
             event,
@@ -48,10 +53,10 @@ pub(super) fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard
     if events.iter().any(is_other) {
         return None;
     }
-    Some(Reading::of(contracts, &text).read(agent, events)).filter(|taken| taken.is_note)
+    Some(Reading::new(contracts, &text).read_events(agent, events)).filter(|taken| taken.is_note)
 }
 
-fn events(
+fn extract_events(
     names: KnownNames,
     contracts: &Contracts,
     stop: model::StopReason,
@@ -67,15 +72,15 @@ fn events(
     let mut events = Vec::new();
     extractor.push(text.as_bytes(), &mut events);
     // An element left open is reported among the problems.
-    let _open = extractor.finish(stop, &mut |event| fits(contracts, event), &mut events);
+    let _open = extractor.finish(stop, &mut |event| fits_schema(contracts, event), &mut events);
     events
 }
 
 /// Detects the end of the first action, or of the final if only a final is accepted. The text after it is not read.
 /// The end is reported only if the same words mean the same without anything after them, for any pieces.
-pub(super) fn listening(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> EnoughCheck {
-    let names: Arc<KnownNames> = names(agent, contracts).into();
-    let joined = together::elements(contracts);
+pub(super) fn build_check(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> EnoughCheck {
+    let names: Arc<KnownNames> = collect_names(agent, contracts).into();
+    let joined = together::list_elements(contracts);
     EnoughCheck::new(move || {
         let mut extractor = Extractor::new(Arc::clone(&names), systole_kit::DocumentLimits::default());
         let joined = joined.clone();
@@ -105,35 +110,35 @@ fn is_ending(action: &ExtractedAction) -> bool {
 }
 
 /// The names that mean something in the agent's text.
-fn names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
-    let mut names = KnownNames::new().with(own(agent));
+fn collect_names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
+    let mut names = KnownNames::new().with_element(build_own_element(agent));
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
     }
-    if !contracts.has(THINK) {
-        names = names.with(KnownElement::new(ElementRole::Thinking, "", THINK));
+    if !contracts.has_element(THINK) {
+        names = names.with_element(KnownElement::new(ElementRole::Thinking, "", THINK));
     }
     let report = KnownElement::new(ElementRole::Primitive, namespaces::CORE, "final-report");
-    names = names.with(report.with_texts(Some(TextElements::text())));
+    names = names.with_element(report.with_texts(Some(TextElements::text())));
     // Every extractor already knows plans.
-    for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
+    for primitive in primitives::list_known(agent, contracts).filter(|primitive| primitive.local != PLAN) {
         let known = KnownElement::new(ElementRole::Primitive, primitive.namespace, primitive.local);
-        names = names.with(known.with_texts(primitive.texts()));
+        names = names.with_element(known.with_texts(primitive.text_elements()));
     }
     for known in &contracts.finals {
-        names = names.with(of(ElementRole::Returns, known));
+        names = names.with_element(build_element(ElementRole::Returns, known));
     }
     for action in &contracts.actions {
-        let known = of(ElementRole::Peer, &action.known);
-        let known = if action.needs_approval { known.approved() } else { known };
+        let known = build_element(ElementRole::Peer, &action.known);
+        let known = if action.needs_approval { known.with_approval() } else { known };
         let known = if action.broadcast.is_empty() { known } else { known.for_all() };
-        names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
+        names = names.with_element(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
     }
     names
 }
 
 /// The agent's own root tag.
-fn own(agent: &AgentSpec) -> KnownElement {
+fn build_own_element(agent: &AgentSpec) -> KnownElement {
     KnownElement::new(
         ElementRole::Own,
         &format!("https://xml-pipeline.org/ns/{}/v1", agent.name),
@@ -142,7 +147,7 @@ fn own(agent: &AgentSpec) -> KnownElement {
 }
 
 /// Whether a payload whose end tag was added follows its schema, as far as our model of the schema can tell.
-fn fits(contracts: &Contracts, event: &ExtractEvent) -> bool {
+fn fits_schema(contracts: &Contracts, event: &ExtractEvent) -> bool {
     let action = match event {
         ExtractEvent::Action(action) => action,
         // A completion is words, and a plan's form was already checked.
@@ -154,10 +159,10 @@ fn fits(contracts: &Contracts, event: &ExtractEvent) -> bool {
     known.is_some_and(|known| known.model.explain(action.payload.bytes()).is_none())
 }
 
-fn of(role: ElementRole, known: &crate::contracts::Known) -> KnownElement {
+fn build_element(role: ElementRole, known: &crate::contracts::Known) -> KnownElement {
     let made = KnownElement::new(role, &known.element.ns, &known.element.local);
     let made = made.with_texts(known.model.texts(&known.element.local));
-    let made = if known.is_qualified() { made } else { made.unqualified() };
+    let made = if known.is_qualified() { made } else { made.without_namespace() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
 }
 
@@ -174,17 +179,17 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(contracts: &'a Contracts, text: &'a str) -> Self {
+    fn new(contracts: &'a Contracts, text: &'a str) -> Self {
         let (prose, repairs) = (Vec::new(), Vec::new());
         Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, repairs }
     }
 
-    fn read(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> Taken {
-        events.into_iter().for_each(|event| self.event(event));
+    fn read_events(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> Taken {
+        events.into_iter().for_each(|event| self.read_event(event));
         self.finish(agent)
     }
 
-    fn event(&mut self, event: ExtractEvent) {
+    fn read_event(&mut self, event: ExtractEvent) {
         match event {
             ExtractEvent::Live(_) => {}
             ExtractEvent::Thinking(span) => {
@@ -193,27 +198,27 @@ impl<'a> Reading<'a> {
                 self.taken.thoughts.extend(Some(inside.trim().to_owned()).filter(|it| !it.is_empty()));
             }
             ExtractEvent::Thought(thought) => {
-                self.repaired(None);
+                self.assign_repairs(None);
                 self.notes = true;
                 self.taken.thoughts.extend(Some(thought.text).filter(|text| !text.is_empty()));
             }
             ExtractEvent::Plan(plan) => {
-                self.repaired(None);
+                self.assign_repairs(None);
                 self.notes = true;
                 self.taken.plans.push(plan.payload);
             }
             ExtractEvent::Prose(span) => {
                 self.prose.extend(self.text.get(span.start.offset..span.end).map(str::to_owned));
             }
-            ExtractEvent::Action(action) => self.action(*action),
-            ExtractEvent::Completion(completion) => self.completion(&completion),
+            ExtractEvent::Action(action) => self.take_action(*action),
+            ExtractEvent::Completion(completion) => self.take_completion(&completion),
             ExtractEvent::Repair(repaired) => {
                 if let Some(slug) = repaired.repair.slug() {
-                    self.repairs.extend(AgentFailure::of(slug.as_str(), repair_told(&repaired)));
+                    self.repairs.extend(AgentFailure::from_slug(slug.as_str(), repair_told(&repaired)));
                 }
             }
             ExtractEvent::Problem(problem) => {
-                let reason = AgentFailure::of(problem.slug.as_str(), told(&problem));
+                let reason = AgentFailure::from_slug(problem.slug.as_str(), describe_problem(&problem));
                 let about = problem.element.clone();
                 let line = Some(problem.place.line);
                 self.taken.reasons.extend(reason.map(|reason| AgentFailure { about, line, ..reason }));
@@ -222,21 +227,21 @@ impl<'a> Reading<'a> {
     }
 
     /// Assigns the preceding fixes to this item.
-    fn repaired(&mut self, act: Option<usize>) {
+    fn assign_repairs(&mut self, act: Option<usize>) {
         let repairs = self.repairs.drain(..).map(|reason| Repair { reason, act });
         self.taken.repairs.extend(repairs);
     }
 
-    fn action(&mut self, action: ExtractedAction) {
+    fn take_action(&mut self, action: ExtractedAction) {
         let is_report = action.payload.name().is(namespaces::CORE, "final-report");
         if is_report {
-            return self.ending(own_report(action.payload));
+            return self.take_ending(own_report(action.payload));
         }
         if action.role == ElementRole::Returns {
             self.taken.ending_origin = Some(action.origin);
-            return self.ending(Some(action.payload));
+            return self.take_ending(Some(action.payload));
         }
-        self.repaired(Some(self.taken.acts.len()));
+        self.assign_repairs(Some(self.taken.acts.len()));
         self.taken.acts.push(Act {
             to: action.to,
             thread: action.thread,
@@ -249,10 +254,10 @@ impl<'a> Reading<'a> {
         });
     }
 
-    fn completion(&mut self, completion: &Completion) {
+    fn take_completion(&mut self, completion: &Completion) {
         let words = completion.text.as_deref().unwrap_or(&completion.markup);
         if self.contracts.is_ended_by(words) {
-            return self.converged();
+            return self.mark_converged();
         }
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
@@ -260,23 +265,23 @@ impl<'a> Reading<'a> {
             self.repairs.clear();
             let words =
                 format!("Your final is {}; write it in place of <attempt_completion>.", finals.join(" or "));
-            return self.taken.wrong("slot-mismatch", words);
+            return self.taken.add_failure("slot-mismatch", words);
         }
-        self.ending(final_in_words(self.contracts, words, "success"));
+        self.take_ending(final_in_words(self.contracts, words, "success"));
     }
 
     /// The answer is the word that ends the loop of the goal.
-    fn converged(&mut self) {
-        let output = self.contracts.goal.as_ref().and_then(|goal| goal.output(CONVERGED, true));
-        self.ending(output);
+    fn mark_converged(&mut self) {
+        let output = self.contracts.goal.as_ref().and_then(|goal| goal.write_output(CONVERGED, true));
+        self.take_ending(output);
     }
 
-    fn ending(&mut self, payload: Option<Payload>) {
+    fn take_ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
             self.repairs.clear();
-            return self.taken.wrong("second-action", "There were two finals.");
+            return self.taken.add_failure("second-action", "There were two finals.");
         }
-        self.repaired(None);
+        self.assign_repairs(None);
         self.taken.ending = payload;
     }
 
@@ -285,15 +290,15 @@ impl<'a> Reading<'a> {
         if says_nothing_else && self.contracts.is_ended_by(&self.prose.concat()) {
             self.prose.clear();
             self.taken.reasons.retain(|reason| reason.failure.slug != "prose-only");
-            self.converged();
+            self.mark_converged();
         }
-        together::settle(self.contracts, &mut self.taken);
+        together::join_changes(self.contracts, &mut self.taken);
         let most = if agent.actions == ActionLimit::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);
             self.taken.repairs.retain(|repair| repair.act.is_none_or(|act| act < most));
             let slug = if agent.actions == ActionLimit::One { "second-action" } else { "too-many-actions" };
-            self.taken.wrong(slug, "");
+            self.taken.add_failure(slug, "");
         }
         let acts = !self.taken.acts.is_empty() || self.taken.ending.is_some();
         self.taken.is_note = self.notes && !acts && self.taken.reasons.is_empty();
@@ -301,7 +306,7 @@ impl<'a> Reading<'a> {
             self.taken.thoughts.append(&mut self.prose);
         }
         if acts && agent.thinking == ThinkingRule::Required && !self.thinks {
-            self.taken.wrong("thinking-missing", "");
+            self.taken.add_failure("thinking-missing", "");
         }
         self.taken
     }
@@ -313,7 +318,7 @@ fn own_report(payload: Payload) -> Option<Payload> {
     let told = |name: &str| payload.attribute(name);
     match (told("source"), told("outcome"), payload.child()) {
         (Some(_), Some(outcome), Err(_)) => {
-            report("model", &outcome, told("reason").as_deref(), &payload.text())
+            write_report("model", &outcome, told("reason").as_deref(), &payload.text())
         }
         _ => Some(payload),
     }
@@ -334,7 +339,7 @@ fn repair_told(repaired: &Repaired) -> String {
 }
 
 /// The message to the model about a problem in its text.
-fn told(problem: &Problem) -> String {
+fn describe_problem(problem: &Problem) -> String {
     let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
     let mut words = format!("Line {line}, column {column} of your answer: {}.", problem.message);
     words.extend(problem.expected.as_ref().map(|expected| format!("\nExpected: {expected}")));

@@ -6,24 +6,29 @@
 
 use serde_json::Value;
 
-use super::{Allowed, Taken, final_in_words, goals, native, report};
+use super::{Allowed, Taken, final_in_words, goals, native, write_report};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model::StopReason;
 use crate::prompt::format_name;
 use crate::spec::{AgentSpec, OutputFormat};
 
-pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
-    let text = heard.text();
+pub(super) fn read_answer(
+    agent: &AgentSpec,
+    contracts: &Contracts,
+    heard: &Heard,
+    allowed: Allowed<'_>,
+) -> Taken {
+    let text = heard.joined_text();
     let calls = heard.calls().next().is_some();
-    let mut taken = if calls { native::take(agent, contracts, heard) } else { Taken::default() };
-    let Some(slot) = Slot::find(&text) else {
+    let mut taken = if calls { native::read_answer(agent, contracts, heard) } else { Taken::default() };
+    let Some(slot) = Slot::find_last(&text) else {
         match (calls, text.trim().is_empty()) {
             (true, _) => {}
-            (false, true) if heard.reasons() => taken.wrong("reasoning-only", ""),
-            (false, true) => taken.wrong("empty-response", ""),
-            (false, false) if heard.stop == StopReason::Length => taken.wrong("output-truncated", ""),
-            (false, false) => taken.wrong("final-missing", expected(agent, allowed.nonce)),
+            (false, true) if heard.has_reasoning() => taken.add_failure("reasoning-only", ""),
+            (false, true) => taken.add_failure("empty-response", ""),
+            (false, false) if heard.stop == StopReason::Length => taken.add_failure("output-truncated", ""),
+            (false, false) => taken.add_failure("final-missing", describe_expected(agent, allowed.nonce)),
         }
         return taken;
     };
@@ -32,13 +37,13 @@ pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
         taken.thoughts = vec![slot.before.trim().to_owned()];
         taken.thoughts.retain(|thought| !thought.is_empty());
     }
-    match content(agent, contracts, heard, &slot, allowed) {
+    match read_content(agent, contracts, heard, &slot, allowed) {
         Ok((content, status)) => {
-            if let Err((slug, words)) = ending(agent, contracts, content, status, &mut taken) {
-                taken.wrong(slug, words);
+            if let Err((slug, words)) = take_ending(agent, contracts, content, status, &mut taken) {
+                taken.add_failure(slug, words);
             }
         }
-        Err((slug, words)) => taken.wrong(slug, words),
+        Err((slug, words)) => taken.add_failure(slug, words),
     }
     taken
 }
@@ -52,14 +57,14 @@ const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
 const COMPLETE: &str = "success";
 
 /// The content of the slot, and its status.
-fn content<'t>(
+fn read_content<'t>(
     agent: &AgentSpec,
     contracts: &Contracts,
     heard: &Heard,
     slot: &Slot<'t>,
     allowed: Allowed<'_>,
 ) -> Result<(&'t str, Option<&'t str>), Wrong> {
-    let expected = || expected(agent, allowed.nonce);
+    let expected = || describe_expected(agent, allowed.nonce);
     if slot.name != "FINAL" {
         return Err(("slot-mismatch", expected()));
     }
@@ -71,10 +76,10 @@ fn content<'t>(
         return Err(("output-truncated", String::new()));
     }
     let format = format_name(agent.output.format);
-    if slot.attribute("format") != Some(format) {
+    if slot.find_attribute("format") != Some(format) {
         return Err(("format-mismatch", expected()));
     }
-    let status = slot.attribute("status");
+    let status = slot.find_attribute("status");
     if status.is_some_and(|status| !STATUSES.contains(&status)) {
         return Err(("status-invalid", expected()));
     }
@@ -90,7 +95,7 @@ fn content<'t>(
     Ok((content, status))
 }
 
-fn ending(
+fn take_ending(
     agent: &AgentSpec,
     contracts: &Contracts,
     content: &str,
@@ -99,19 +104,19 @@ fn ending(
 ) -> Result<(), Wrong> {
     let complete = status.is_none_or(|status| status == COMPLETE);
     if complete && contracts.is_ended_by(content) {
-        taken.ending = contracts.goal.as_ref().and_then(|goal| goal.output(content, true));
+        taken.ending = contracts.goal.as_ref().and_then(|goal| goal.write_output(content, true));
         return Ok(());
     }
     if contracts.json_final().is_some() {
         match status.filter(|_| !complete) {
             // A report has no schema.
             Some(status) => taken.ending = in_words(contracts, content, status),
-            None => goals::end(contracts, content, taken),
+            None => goals::take_final(contracts, content, taken),
         }
         return Ok(());
     }
     taken.ending = match agent.output.format {
-        OutputFormat::Json => json(agent, contracts, content, status)?,
+        OutputFormat::Json => read_json(agent, contracts, content, status)?,
         OutputFormat::Markdown | OutputFormat::Text => {
             in_words(contracts, content, status.unwrap_or(COMPLETE))
         }
@@ -119,7 +124,7 @@ fn ending(
     Ok(())
 }
 
-fn expected(agent: &AgentSpec, nonce: &str) -> String {
+fn describe_expected(agent: &AgentSpec, nonce: &str) -> String {
     let nonce = if nonce.is_empty() { "NONCE" } else { nonce };
     let format = format_name(agent.output.format);
     let open = format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
@@ -130,19 +135,19 @@ fn expected(agent: &AgentSpec, nonce: &str) -> String {
 fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
     match status {
         "success" => final_in_words(contracts, content, status),
-        other => report("model", other, None, content.trim()),
+        other => write_report("model", other, None, content.trim()),
     }
 }
 
-fn json(
+fn read_json(
     agent: &AgentSpec,
     contracts: &Contracts,
     content: &str,
     status: Option<&str>,
 ) -> Result<Option<systole_kit::Payload>, Wrong> {
     let value: Value = serde_json::from_str(content.trim())
-        .map_err(|error| ("json-required", super::json_schema::unread(&error)))?;
-    let (value, status) = match older(&value) {
+        .map_err(|error| ("json-required", super::json_schema::describe_unread(&error)))?;
+    let (value, status) = match read_older_form(&value) {
         Some((content, own)) if STATUSES.contains(&&*own) && status.is_none_or(|status| status == own) => {
             (content.clone(), own)
         }
@@ -153,7 +158,7 @@ fn json(
         None => (value, status.unwrap_or(COMPLETE).to_owned()),
     };
     if let Some(schema) = &agent.output.schema {
-        super::json_schema::check(schema, &value).map_err(|words| ("json-schema", words))?;
+        super::json_schema::check_value(schema, &value).map_err(|words| ("json-schema", words))?;
     }
     let text = value.to_string();
     if status == "success"
@@ -162,7 +167,7 @@ fn json(
         && let Some(built) = one.model.from_json(&one.element.local, &value)
     {
         let bytes = built.map_err(|slips| {
-            let words: Vec<String> = slips.iter().map(crate::show::slip).collect();
+            let words: Vec<String> = slips.iter().map(crate::show::describe_slip).collect();
             ("json-schema", words.join("\n"))
         })?;
         return Ok(systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::default()).ok());
@@ -171,7 +176,7 @@ fn json(
 }
 
 /// The older form, `{status, format, content}`, in parts.
-fn older(value: &Value) -> Option<(&Value, String)> {
+fn read_older_form(value: &Value) -> Option<(&Value, String)> {
     let object = value.as_object().filter(|object| object.len() == 3)?;
     object.get("format")?.as_str()?;
     Some((object.get("content")?, object.get("status")?.as_str()?.to_owned()))
@@ -197,15 +202,15 @@ struct Slot<'t> {
 
 impl<'t> Slot<'t> {
     /// The last slot of the text. An earlier one was quoted or replaced.
-    fn find(text: &'t str) -> Option<Self> {
+    fn find_last(text: &'t str) -> Option<Self> {
         let mut found = None;
         for (at, _) in text.match_indices("<systole-") {
-            found = Self::at(text, at).or(found);
+            found = Self::read_at(text, at).or(found);
         }
         found
     }
 
-    fn at(text: &'t str, at: usize) -> Option<Self> {
+    fn read_at(text: &'t str, at: usize) -> Option<Self> {
         let before = text.get(..at)?;
         let inside = text.get(at + "<systole-".len()..)?;
         let (tag, rest) = inside.split_once('>')?;
@@ -219,7 +224,7 @@ impl<'t> Slot<'t> {
         Some(Self { before, nonce, name, attributes, content, closed })
     }
 
-    fn attribute(&self, name: &str) -> Option<&'t str> {
+    fn find_attribute(&self, name: &str) -> Option<&'t str> {
         let (_, after) = self.attributes.split_once(&format!("{name}="))?;
         let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         after.get(1..)?.split(quote).next()

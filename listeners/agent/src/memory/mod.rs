@@ -13,7 +13,7 @@ use systole_kit::Payload;
 
 use crate::chain::StoredLink;
 use crate::dialect::{self, Allowed};
-use crate::failures::failure;
+use crate::failures::find_failure;
 use crate::heard::Heard;
 use crate::model::{MessagePart, PromptMessage};
 use crate::prompt;
@@ -128,14 +128,14 @@ impl Conversation {
     /// The conversation of a call with those terms, in a thread that began on that date.
     pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str) -> Self {
         let tools = tools_text(&terms.tools);
-        let system = prompt::base(&terms.agent, &terms.contracts, began);
+        let system = prompt::write_base(&terms.agent, &terms.contracts, began);
         // The model sees it as well as the mark, and it must not reveal the mark.
-        let nonce = StoredLink::segment("nonce", &mark.0).hash.chars().take(8).collect();
+        let nonce = StoredLink::from_segment("nonce", &mark.0).hash.chars().take(8).collect();
         Self {
             terms,
             mark,
             nonce,
-            base: StoredLink::base(&system, &tools),
+            base: StoredLink::from_base(&system, &tools),
             system,
             segments: Vec::new(),
             unusable: 0,
@@ -156,28 +156,28 @@ impl Conversation {
         let mut gathered = Vec::new();
         let mut bytes = 0;
         for happened in earlier {
-            let messages = self.next(every, happened);
+            let messages = self.build_messages(every, happened);
             let size = as_text(&messages).len();
             if bytes + size > LINK && !gathered.is_empty() {
-                self.link(std::mem::take(&mut gathered));
+                self.add_link(std::mem::take(&mut gathered));
                 bytes = 0;
             }
             bytes += size;
             gathered.extend(messages);
         }
-        self.link(gathered);
+        self.add_link(gathered);
     }
 
     /// Adds the next event.
-    pub(crate) fn add(&mut self, every: &AgentTerms, happened: &Happened) {
-        let messages = self.next(every, happened);
-        self.link(messages);
+    pub(crate) fn add_event(&mut self, every: &AgentTerms, happened: &Happened) {
+        let messages = self.build_messages(every, happened);
+        self.add_link(messages);
     }
 
-    fn next(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<PromptMessage> {
+    fn build_messages(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<PromptMessage> {
         let tasks_given = self.tasks_given;
         match happened {
-            Happened::Turn(turn) => self.note(turn),
+            Happened::Turn(turn) => self.count_turn(turn),
             // A call begins.
             Happened::Request { payload, .. } => {
                 self.terms = every.of_call(payload);
@@ -190,21 +190,21 @@ impl Conversation {
         }
         let CallTerms { agent, contracts, .. } = &*self.terms;
         let before = Before { unusable: self.unusable, tasks_given };
-        segment::messages(agent, contracts, &self.mark, happened, before)
+        segment::build_messages(agent, contracts, &self.mark, happened, before)
     }
 
-    fn link(&mut self, messages: Vec<PromptMessage>) {
+    fn add_link(&mut self, messages: Vec<PromptMessage>) {
         if messages.is_empty() {
             return;
         }
         let text = as_text(&messages);
-        let tokens = messages.iter().map(segment::tokens).sum();
-        let link = StoredLink::segment(self.last(), &text);
+        let tokens = messages.iter().map(segment::estimate_tokens).sum();
+        let link = StoredLink::from_segment(self.last_hash(), &text);
         self.segments.push(Segment { messages, link, tokens });
     }
 
     /// Updates the counters after a turn.
-    fn note(&mut self, turn: &Turn) {
+    fn count_turn(&mut self, turn: &Turn) {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
         self.last_failure = failure.map(|answer| {
@@ -213,13 +213,15 @@ impl Conversation {
         });
         self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
         let Some(heard) = &turn.heard else { return };
-        let said =
-            [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
-                .concat();
+        let said = [
+            heard.joined_text(),
+            heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect(),
+        ]
+        .concat();
         let CallTerms { agent, contracts, .. } = &*self.terms;
-        let taken = dialect::take(agent, contracts, heard, Allowed::before(self.tasks_given));
+        let taken = dialect::read_answer(agent, contracts, heard, Allowed::from_given(self.tasks_given));
         let began = turn.answers.iter().filter(|answer| {
-            let act = taken.act(answer.ordinal);
+            let act = taken.find_act(answer.ordinal);
             act.is_some_and(|(_, act)| act.is_task) && is_spawned(&answer.payload)
         });
         self.tasks_given += u32::try_from(began.count()).unwrap_or(u32::MAX);
@@ -237,12 +239,12 @@ impl Conversation {
     }
 
     /// The hash of the last link.
-    pub(crate) fn last(&self) -> &str {
+    pub(crate) fn last_hash(&self) -> &str {
         self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
     }
 
     /// The links of the prompt that are not stored yet.
-    pub(crate) fn unput(&self) -> impl Iterator<Item = &StoredLink> {
+    pub(crate) fn unsaved_links(&self) -> impl Iterator<Item = &StoredLink> {
         let all = std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link));
         all.skip(self.put)
     }
@@ -272,7 +274,7 @@ fn is_spawned(answer: &Payload) -> bool {
 /// Whether an answer is the core's report that the output of the turn was unusable or missing.
 fn is_own_failure(answer: &Payload) -> bool {
     let code = answer.attribute("code").unwrap_or_default();
-    let is_own = code.starts_with("agent.") && failure(&code).is_some();
+    let is_own = code.starts_with("agent.") && find_failure(&code).is_some();
     let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large");
     answer.name().is(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
 }

@@ -14,8 +14,8 @@ use crate::failures::AgentFailure;
 use crate::heard::Heard;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{
-    Mark, block, change_words, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup,
-    quoted, shown, shown_judged, words_of,
+    Mark, change_words, code_in_part, code_words, core_words, escape_markup, is_code_error, quote_attribute,
+    read_failure, show_payload, shown_judged, words_of, write_block, write_markup,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
@@ -32,7 +32,7 @@ pub(super) struct Before {
     pub(super) tasks_given: u32,
 }
 
-pub(super) fn messages(
+pub(super) fn build_messages(
     agent: &AgentSpec,
     contracts: &Contracts,
     mark: &Mark,
@@ -47,7 +47,8 @@ pub(super) fn messages(
             }]
         }
         Happened::Request { from, payload } => {
-            let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
+            let (from, inside) =
+                (quote_attribute(&mark.cover_mark(from)), shown_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
         }
@@ -56,7 +57,7 @@ pub(super) fn messages(
             let teller = Teller { agent, contracts, mark, taken: None, unusable: before.unusable };
             vec![PromptMessage {
                 role: MessageAuthor::User,
-                parts: vec![MessagePart::Text(teller.overheard(overheard))],
+                parts: vec![MessagePart::Text(teller.describe_overheard(overheard))],
             }]
         }
     }
@@ -70,8 +71,8 @@ fn turn_messages(
     before: Before,
 ) -> Vec<PromptMessage> {
     let mut out = Vec::new();
-    let allowed = Allowed::before(before.tasks_given);
-    let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
+    let allowed = Allowed::from_given(before.tasks_given);
+    let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(PromptMessage { role: MessageAuthor::Assistant, parts });
@@ -79,16 +80,16 @@ fn turn_messages(
     let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
-        parts.extend(teller.results(heard, turn));
+        parts.extend(teller.list_results(heard, turn));
     }
-    let words = teller.words(turn);
+    let words = teller.list_words(turn);
     if !words.is_empty() {
         parts.push(MessagePart::Text(words.join("\n\n")));
     }
     let has_ended = taken.as_ref().is_some_and(|taken| taken.ending.is_some());
     if parts.is_empty() && !out.is_empty() && !has_ended {
         // Otherwise two messages of the model would follow each other.
-        parts.push(MessagePart::Text(block(mark, "Your note is recorded. Go on.")));
+        parts.push(MessagePart::Text(write_block(mark, "Your note is recorded. Go on.")));
     }
     if !parts.is_empty() {
         out.push(PromptMessage { role: MessageAuthor::User, parts });
@@ -100,11 +101,11 @@ fn turn_messages(
 /// and goes back unchanged.
 fn without_mark(part: &MessagePart, mark: &Mark) -> MessagePart {
     match part {
-        MessagePart::Text(text) => MessagePart::Text(mark.cover(text)),
+        MessagePart::Text(text) => MessagePart::Text(mark.cover_mark(text)),
         MessagePart::Call(call) => MessagePart::Call(NativeCall {
-            id: mark.cover(&call.id),
-            name: mark.cover(&call.name),
-            arguments: mark.cover(&call.arguments),
+            id: mark.cover_mark(&call.id),
+            name: mark.cover_mark(&call.name),
+            arguments: mark.cover_mark(&call.arguments),
         }),
         MessagePart::Result { .. } | MessagePart::Reasoning(_) => part.clone(),
     }
@@ -131,48 +132,54 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     /// The action of the turn whose item has that ordinal.
-    fn act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
-        self.taken?.act(ordinal)
+    fn find_act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
+        self.taken?.find_act(ordinal)
     }
 
     /// The result of a task that began in the turn.
-    fn task(&self, answer: &Answered, turn: &Turn) -> Option<(String, bool)> {
-        self.act(answer.ordinal).filter(|(_, act)| act.is_task)?;
-        let began = tasks::began(&answer.payload)?;
-        let end = turn.inbox.iter().find(|arrival| tasks::ended(arrival).as_ref() == Some(&began));
+    fn describe_task(&self, answer: &Answered, turn: &Turn) -> Option<(String, bool)> {
+        self.find_act(answer.ordinal).filter(|(_, act)| act.is_task)?;
+        let began = tasks::read_started(&answer.payload)?;
+        let end = turn.inbox.iter().find(|arrival| tasks::read_ended(arrival).as_ref() == Some(&began));
         Some(match end {
-            Some(end) => tasks::result(end, self.mark),
+            Some(end) => tasks::read_result(end, self.mark),
             None => {
                 let words = core_words(&answer.payload, self.mark);
-                (block(self.mark, &format!("{words}\n{}", tasks::RUNS)), false)
+                (write_block(self.mark, &format!("{words}\n{}", tasks::RUNS)), false)
             }
         })
     }
 
     /// The tasks that began in the turn. Their ends appear as their results.
-    fn began(&self, turn: &Turn) -> Vec<String> {
-        let is_task = |answer: &&Answered| self.act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
-        turn.answers.iter().filter(is_task).filter_map(|answer| tasks::began(&answer.payload)).collect()
+    fn list_started(&self, turn: &Turn) -> Vec<String> {
+        let is_task = |answer: &&Answered| self.find_act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
+        turn.answers
+            .iter()
+            .filter(is_task)
+            .filter_map(|answer| tasks::read_started(&answer.payload))
+            .collect()
     }
 
     /// The results of native calls: each call has exactly one.
-    fn results(&self, heard: &Heard, turn: &Turn) -> Vec<MessagePart> {
+    fn list_results(&self, heard: &Heard, turn: &Turn) -> Vec<MessagePart> {
         let Some(taken) = self.taken else { return Vec::new() };
         // It is not inside markup, so nothing is escaped.
         let answer_of = |id: &str| {
             let all = self.broadcast_result(id, turn);
             all.or_else(|| {
                 turn.answers.iter().find_map(|answer| {
-                    let (_, act) = self.act(answer.ordinal)?;
+                    let (_, act) = self.find_act(answer.ordinal)?;
                     if act.call.as_deref() == Some(id) {
-                        return Some(self.task(answer, turn).unwrap_or_else(|| self.told(answer)));
+                        return Some(
+                            self.describe_task(answer, turn).unwrap_or_else(|| self.describe_answer(answer)),
+                        );
                     }
                     let part = act.parts.iter().position(|part| part.call.as_deref() == Some(id))?;
                     Some(self.told_part(answer, part))
                 })
             })
         };
-        let planned_of = |id: &str| self.planned(id, turn);
+        let planned_of = |id: &str| self.describe_plan(id, turn);
         // Of several calls with one id, only the first can have been executed. The reason why the others were not
         // comes last.
         let failed_of = |id: &str, repeats: bool| {
@@ -180,7 +187,7 @@ impl Teller<'_> {
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
                 let first = first_words_of(reason);
-                (self.mark.cover(&format!("{first}\n{}", reason.told())), true)
+                (self.mark.cover_mark(&format!("{first}\n{}", reason.describe())), true)
             })
         };
         let mut ids = BTreeSet::new();
@@ -189,16 +196,16 @@ impl Teller<'_> {
             let answer = if repeats { None } else { answer_of(&call.id).or_else(|| planned_of(&call.id)) };
             let told = answer.or_else(|| failed_of(&call.id, repeats));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
-            let (id, name) = (self.mark.cover(&call.id), self.mark.cover(&call.name));
+            let (id, name) = (self.mark.cover_mark(&call.id), self.mark.cover_mark(&call.name));
             MessagePart::Result { id, name, text, is_error }
         };
         heard.calls().map(result).collect()
     }
 
     /// The peer that gave an answer, if all peers of a broadcast answered: their answers come in their order.
-    fn taker(&self, answer: &Answered, turn: &Turn) -> Option<&str> {
+    fn find_taker(&self, answer: &Answered, turn: &Turn) -> Option<&str> {
         let (_, act) =
-            self.act(answer.ordinal).filter(|(_, act)| act.to.is_none() && act.thread.is_none())?;
+            self.find_act(answer.ordinal).filter(|(_, act)| act.to.is_none() && act.thread.is_none())?;
         let mut actions = self.contracts.actions.iter();
         let takers = &actions.find(|action| action.known.element == *act.payload.name())?.broadcast;
         let all: Vec<_> = turn.answers.iter().filter(|other| other.ordinal == answer.ordinal).collect();
@@ -211,12 +218,12 @@ impl Teller<'_> {
         let (mut texts, mut is_failure) = (Vec::new(), true);
         for answer in &turn.answers {
             let is_asked = |(_, act): (usize, &dialect::Act)| act.call.as_deref() == Some(id);
-            if !self.act(answer.ordinal).is_some_and(is_asked) {
+            if !self.find_act(answer.ordinal).is_some_and(is_asked) {
                 continue;
             }
-            let taker = quoted(self.taker(answer, turn)?);
-            let (text, has_failed) = self.told(answer);
-            texts.push(format!("<tool_result from=\"{taker}\">{}</tool_result>", escaped(&text)));
+            let taker = quote_attribute(self.find_taker(answer, turn)?);
+            let (text, has_failed) = self.describe_answer(answer);
+            texts.push(format!("<tool_result from=\"{taker}\">{}</tool_result>", escape_markup(&text)));
             is_failure &= has_failed;
         }
         (!texts.is_empty()).then(|| (texts.join("\n"), is_failure))
@@ -224,48 +231,48 @@ impl Teller<'_> {
 
     /// The result of a plan made by a native call. The plan is part of the note, so a refusal of the note is its
     /// result.
-    fn planned(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+    fn describe_plan(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
         let taken = self.taken?;
         if !taken.planned_calls.iter().any(|planned| planned == id) {
             return None;
         }
-        match turn.answers.iter().find(|answer| self.act(answer.ordinal).is_none()) {
-            Some(answer) => Some(self.told(answer)),
+        match turn.answers.iter().find(|answer| self.find_act(answer.ordinal).is_none()) {
+            Some(answer) => Some(self.describe_answer(answer)),
             None => Some(("recorded".to_owned(), false)),
         }
     }
 
     /// An answer as the result of a call: the text, and whether it is a failure.
-    fn told(&self, answer: &Answered) -> (String, bool) {
+    fn describe_answer(&self, answer: &Answered) -> (String, bool) {
         let payload = &answer.payload;
         if payload.name().is(namespaces::CORE, "system-error") {
-            return (self.mark.cover(&failure(payload).words), true);
+            return (self.mark.cover_mark(&read_failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
             let is_error = &*payload.name().local == "system-thread-error";
             // A tool could say the same words. Only text inside the mark comes from the core.
-            return (block(self.mark, &core_words(payload, self.mark)), is_error);
+            return (write_block(self.mark, &core_words(payload, self.mark)), is_error);
         }
         let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
         let is_failure = is_code_error(payload) || change_words(payload).is_some_and(|it| it.is_failure());
-        (self.mark.cover(&words), is_failure)
+        (self.mark.cover_mark(&words), is_failure)
     }
 
     /// The result of one element of a change set. A failure of the whole set is the result of each.
     fn told_part(&self, answer: &Answered, part: usize) -> (String, bool) {
-        let Some(change) = change_words(&answer.payload) else { return self.told(answer) };
-        let (words, is_failure) = change.of(part + 1);
-        let words = shortened(words, self.agent.tool_output_max);
-        (self.mark.cover(&words), is_failure)
+        let Some(change) = change_words(&answer.payload) else { return self.describe_answer(answer) };
+        let (words, is_failure) = change.find_result(part + 1);
+        let words = shorten_text(words, self.agent.tool_output_max);
+        (self.mark.cover_mark(&words), is_failure)
     }
 
     /// A message between others. Even if the core sent it, it is not addressed to this agent. It is shown so that
     /// nothing in it can be more than their words.
-    fn overheard(&self, overheard: &Overheard) -> String {
+    fn describe_overheard(&self, overheard: &Overheard) -> String {
         let Overheard { from, to, payload, number } = overheard;
         let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
-        let name = |name: &str| quoted(&self.mark.cover(name));
-        let words = escaped(&self.mark.cover(&words));
+        let name = |name: &str| quote_attribute(&self.mark.cover_mark(name));
+        let words = escape_markup(&self.mark.cover_mark(&words));
         format!("<message from=\"{}\" to=\"{}\">{words}</message>", name(from), name(to))
     }
 
@@ -276,8 +283,8 @@ impl Teller<'_> {
             return code_in_part(&words, most);
         }
         if let Some(change) = change_words(payload) {
-            let whole = change.whole();
-            return (whole.len() > most).then(|| shortened(whole, most));
+            let whole = change.join_results();
+            return (whole.len() > most).then(|| shorten_text(whole, most));
         }
         let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
         let shown: String = document
@@ -295,33 +302,35 @@ impl Teller<'_> {
 
     /// Everything else: messages between others about its requests, results of actions in text, the core's messages,
     /// faults of the output, and unrequested payloads.
-    fn words(&self, turn: &Turn) -> Vec<String> {
-        let mut words: Vec<String> = turn.inside.iter().map(|inside| self.overheard(inside)).collect();
+    fn list_words(&self, turn: &Turn) -> Vec<String> {
+        let mut words: Vec<String> =
+            turn.inside.iter().map(|inside| self.describe_overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
         let waits = self.taken.is_some_and(Taken::has_tasks);
         for answer in &turn.answers {
-            let act = self.act(answer.ordinal);
+            let act = self.find_act(answer.ordinal);
             if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
                 continue;
             }
-            let place = ResultPlace { act, several, taker: self.taker(answer, turn) };
-            words.push(match self.task(answer, turn) {
-                Some((text, _)) => self.result(place, &escaped(&text)),
-                None => self.answer(place, answer),
+            let place = ResultPlace { act, several, taker: self.find_taker(answer, turn) };
+            words.push(match self.describe_task(answer, turn) {
+                Some((text, _)) => self.write_result(place, &escape_markup(&text)),
+                None => self.write_answer(place, answer),
             });
         }
-        let began = self.began(turn);
-        let is_told = |arrival: &Payload| tasks::ended(arrival).is_some_and(|ended| began.contains(&ended));
+        let began = self.list_started(turn);
+        let is_told =
+            |arrival: &Payload| tasks::read_ended(arrival).is_some_and(|ended| began.contains(&ended));
         for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival)) {
-            words.push(self.arrival(arrival, turn));
+            words.push(self.write_arrival(arrival, turn));
         }
         words
     }
 
-    fn answer(&self, place: ResultPlace<'_>, answer: &Answered) -> String {
+    fn write_answer(&self, place: ResultPlace<'_>, answer: &Answered) -> String {
         let (act, payload) = (place.act, &answer.payload);
         if is_own_failure(payload) {
-            return self.unusable(payload);
+            return self.write_unusable(payload);
         }
         if let Some((_, act)) = act.filter(|(_, act)| !act.parts.is_empty())
             && change_words(payload).is_some()
@@ -331,46 +340,46 @@ impl Teller<'_> {
         let is_error = payload.name().is(namespaces::CORE, "system-error");
         let is_core = *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report";
         if is_core && !is_error {
-            return block(self.mark, &core_words(payload, self.mark));
+            return write_block(self.mark, &core_words(payload, self.mark));
         }
         let text = match is_error || self.in_part(payload, None).is_some() {
             true => {
-                let (text, is_failure) = self.told(answer);
-                escaped(&self.placed(act, payload, text, is_failure))
+                let (text, is_failure) = self.describe_answer(answer);
+                escape_markup(&self.add_place(act, payload, text, is_failure))
             }
             false => shown_judged(payload, self.mark, self.agent, self.contracts),
         };
-        self.result(place, &text)
+        self.write_result(place, &text)
     }
 
     /// The results of the elements of a change set.
     fn part_results(&self, answer: &Answered, act: &dialect::Act) -> String {
         let result = |(at, part): (usize, &dialect::ActPart)| {
-            let name = quoted(&self.mark.cover(&part.name));
+            let name = quote_attribute(&self.mark.cover_mark(&part.name));
             let number = if act.parts.len() > 1 { format!(" call=\"{}\"", at + 1) } else { String::new() };
             let (words, _) = self.told_part(answer, at);
-            format!("<tool_result tool_name=\"{name}\"{number}>{}</tool_result>", escaped(&words))
+            format!("<tool_result tool_name=\"{name}\"{number}>{}</tool_result>", escape_markup(&words))
         };
         act.parts.iter().enumerate().map(result).collect::<Vec<_>>().join("\n")
     }
 
     /// The result of an action.
-    fn result(&self, place: ResultPlace<'_>, text: &str) -> String {
+    fn write_result(&self, place: ResultPlace<'_>, text: &str) -> String {
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = place.act {
-            tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
+            tag.extend([" tool_name=\"", &quote_attribute(&self.mark.cover_mark(&act.name)), "\""]);
             if place.several {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
         }
         if let Some(taker) = place.taker {
-            tag.extend([" from=\"", &quoted(&self.mark.cover(taker)), "\""]);
+            tag.extend([" from=\"", &quote_attribute(&self.mark.cover_mark(taker)), "\""]);
         }
         format!("{tag}>{text}</tool_result>")
     }
 
     /// Adds the place in the model's text to a refusal of an action in text.
-    fn placed(
+    fn add_place(
         &self,
         act: Option<(usize, &dialect::Act)>,
         payload: &Payload,
@@ -393,7 +402,7 @@ impl Teller<'_> {
     }
 
     /// The core's report that the turn was unusable.
-    fn unusable(&self, payload: &Payload) -> String {
+    fn write_unusable(&self, payload: &Payload) -> String {
         let code = payload.attribute("code").unwrap_or_default();
         let told = payload.attribute("message").unwrap_or_default();
         let words = format!("{}\n{told}", self.first_words(&code));
@@ -402,21 +411,22 @@ impl Teller<'_> {
         }
         let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
-        let reason = escaped(&self.mark.cover(&words));
+        let reason = escape_markup(&self.mark.cover_mark(&words));
         format!(
             "<turn-failed attempt=\"{attempt}\" of=\"{of}\"><reason slug=\"{}\">{reason}</reason></turn-failed>",
-            quoted(&self.mark.cover(&slug))
+            quote_attribute(&self.mark.cover_mark(&slug))
         )
     }
 
     /// Whether a fixed action was refused afterwards, so that it did not run as the remark says.
     fn was_refused(&self, code: &str, told: &str, turn: &Turn) -> bool {
-        let repaired =
-            |repair: &&Repair| repair.reason.code() == code && self.mark.cover(&repair.reason.told()) == told;
+        let repaired = |repair: &&Repair| {
+            repair.reason.code() == code && self.mark.cover_mark(&repair.reason.describe()) == told
+        };
         let repairs = self.taken.map(|taken| taken.repairs.as_slice()).unwrap_or_default();
         let Some(at) = repairs.iter().find(repaired).and_then(|repair| repair.act) else { return false };
         let mut answers = turn.answers.iter();
-        let answer = answers.find(|answer| self.act(answer.ordinal).is_some_and(|(act, _)| act == at));
+        let answer = answers.find(|answer| self.find_act(answer.ordinal).is_some_and(|(act, _)| act == at));
         answer.is_some_and(|answer| {
             let code = answer.payload.attribute("code").unwrap_or_default();
             let ran = code.starts_with("listener.") || code.starts_with("model.");
@@ -426,7 +436,7 @@ impl Teller<'_> {
 
     /// A result without a tool.
     fn plain_result(&self, words: &str) -> String {
-        format!("<tool_result>{}</tool_result>", escaped(&self.mark.cover(words)))
+        format!("<tool_result>{}</tool_result>", escape_markup(&self.mark.cover_mark(words)))
     }
 
     /// The first words about a fault of the turn's own output.
@@ -447,7 +457,7 @@ impl Teller<'_> {
     }
 
     /// An unrequested payload. A remark of the agent about its own output is a result without a tool.
-    fn arrival(&self, payload: &Payload, turn: &Turn) -> String {
+    fn write_arrival(&self, payload: &Payload, turn: &Turn) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
             let told = payload.attribute("message").unwrap_or_default();
@@ -458,12 +468,12 @@ impl Teller<'_> {
             };
             return self.plain_result(&words);
         }
-        block(self.mark, &core_words(payload, self.mark))
+        write_block(self.mark, &core_words(payload, self.mark))
     }
 }
 
 /// The beginning and the end of a long text: the end of a command's output says how it went.
-fn shortened(words: String, most: usize) -> String {
+fn shorten_text(words: String, most: usize) -> String {
     if words.len() <= most {
         return words;
     }
@@ -487,12 +497,12 @@ fn first_words_of(reason: &AgentFailure) -> String {
 
 /// Messages as the prompt chain stores them: JSON, one message per line.
 pub(crate) fn as_text(messages: &[PromptMessage]) -> String {
-    let lines: Vec<String> = messages.iter().map(|message| line(message).to_string()).collect();
+    let lines: Vec<String> = messages.iter().map(|message| build_line_json(message).to_string()).collect();
     lines.join("\n")
 }
 
-fn line(message: &PromptMessage) -> Value {
-    let parts: Vec<Value> = message.parts.iter().map(part).collect();
+fn build_line_json(message: &PromptMessage) -> Value {
+    let parts: Vec<Value> = message.parts.iter().map(build_part_json).collect();
     let role = match message.role {
         MessageAuthor::User => "user",
         MessageAuthor::Assistant => "assistant",
@@ -500,7 +510,7 @@ fn line(message: &PromptMessage) -> Value {
     json!({ "role": role, "parts": parts })
 }
 
-fn part(part: &MessagePart) -> Value {
+fn build_part_json(part: &MessagePart) -> Value {
     match part {
         MessagePart::Text(text) => json!({ "text": text }),
         MessagePart::Call(call) => {
@@ -514,16 +524,16 @@ fn part(part: &MessagePart) -> Value {
 }
 
 /// An estimate of the tokens of a message.
-pub(super) fn tokens(message: &PromptMessage) -> u64 {
+pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
     let parts = message.parts.iter().map(|part| match part {
-        MessagePart::Text(text) => crate::tokens::estimate(text),
+        MessagePart::Text(text) => crate::tokens::estimate_text(text),
         MessagePart::Call(call) => {
-            crate::tokens::estimate(&call.name) + crate::tokens::estimate(&call.arguments)
+            crate::tokens::estimate_text(&call.name) + crate::tokens::estimate_text(&call.arguments)
         }
         MessagePart::Result { name, text, .. } => {
-            crate::tokens::estimate(name) + crate::tokens::estimate(text)
+            crate::tokens::estimate_text(name) + crate::tokens::estimate_text(text)
         }
-        MessagePart::Reasoning(kept) => crate::tokens::estimate(&kept.to_string()),
+        MessagePart::Reasoning(kept) => crate::tokens::estimate_text(&kept.to_string()),
     });
     parts.sum::<u64>() + crate::tokens::of_message("")
 }
@@ -532,7 +542,7 @@ pub(super) fn tokens(message: &PromptMessage) -> u64 {
 fn goal_text(request: &Payload, mark: &Mark) -> String {
     match request.child() {
         // A plain carriage return would be read as a line feed.
-        Ok(workflow) => mark.cover(&markup(&workflow)).replace('\r', "&#13;"),
-        Err(_) => shown(request, mark),
+        Ok(workflow) => mark.cover_mark(&write_markup(&workflow)).replace('\r', "&#13;"),
+        Err(_) => show_payload(request, mark),
     }
 }

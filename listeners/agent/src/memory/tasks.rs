@@ -12,17 +12,17 @@ use crate::show::{Mark, words_of};
 pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thread-finished>.";
 
 /// The child thread that an answer reports as started.
-pub(super) fn began(answer: &Payload) -> Option<String> {
+pub(super) fn read_started(answer: &Payload) -> Option<String> {
     is_spawned(answer).then(|| answer.attribute("assigned_id"))?
 }
 
 /// The child thread that ended.
-pub(super) fn ended(arrival: &Payload) -> Option<String> {
+pub(super) fn read_ended(arrival: &Payload) -> Option<String> {
     arrival.name().is(namespaces::CORE, "thread-finished").then(|| arrival.attribute("id"))?
 }
 
 /// The result of a finished task, and whether the task failed.
-pub(super) fn result(end: &Payload, mark: &Mark) -> (String, bool) {
+pub(super) fn read_result(end: &Payload, mark: &Mark) -> (String, bool) {
     let outcome = end.attribute("outcome").unwrap_or_default();
     let inside = end.child().ok();
     let is = |payload: &Payload, local: &str| payload.name().is(namespaces::CORE, local);
@@ -44,5 +44,5 @@ pub(super) fn result(end: &Payload, mark: &Mark) -> (String, bool) {
         Some(other) => (words_of(&other), outcome != "answered"),
         None => (format!("Error: The task ended without a result: {outcome}"), true),
     };
-    (mark.cover(words.trim()), failed)
+    (mark.cover_mark(words.trim()), failed)
 }

@@ -22,24 +22,27 @@ impl ModelAccess {
     ///
     /// # Errors
     /// If a variable that the file names is missing or holds a value that cannot be sent.
-    pub fn of(model: &spec::ModelSpec, read: impl Fn(&str) -> Option<String>) -> Result<Self, AdapterFault> {
-        let key = ModelKey::of(model, &read).map_err(|fault| AdapterFault::because(fault.to_string()))?;
+    pub fn from_lookup(
+        model: &spec::ModelSpec,
+        read: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, AdapterFault> {
+        let key =
+            ModelKey::from_lookup(model, &read).map_err(|fault| AdapterFault::new(fault.to_string()))?;
         let mut access = Self { proxies: Proxies::of(&read), ..Self::from(key) };
         for (name, variable) in &model.headers_env {
             let place = format!("models.{}.headers_env.{name}", model.name);
-            let wrong = |why: &str| {
-                AdapterFault::because(format!("the variable {variable}, which {place} names, {why}"))
-            };
+            let wrong =
+                |why: &str| AdapterFault::new(format!("the variable {variable}, which {place} names, {why}"));
             let value = read(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
             let value = value
                 .ok_or_else(|| wrong("is not set: set it to the value of the header, or name another"))?;
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| AdapterFault::because(format!("{place} is not the name of a header")))?;
+                .map_err(|_| AdapterFault::new(format!("{place} is not the name of a header")))?;
             let mut sent = HeaderValue::from_str(&value)
                 .map_err(|_| wrong("holds a character that no header has: headers are printable ASCII"))?;
             sent.set_sensitive(true);
             access.headers.push((name, sent));
-            access.secrets.extend(ModelKey::telling(value));
+            access.secrets.extend(ModelKey::from_secret(value));
         }
         Ok(access)
     }
@@ -59,7 +62,7 @@ pub struct AdapterFault(String);
 
 impl AdapterFault {
     /// With this message.
-    pub(super) fn because(words: String) -> Self {
+    pub(super) fn new(words: String) -> Self {
         Self(words)
     }
 }

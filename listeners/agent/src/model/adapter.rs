@@ -51,19 +51,19 @@ impl Adapter {
     ) -> Result<Self, AdapterFault> {
         let ModelAccess { key, headers: further, proxies, mut secrets } = access.into();
         let Some(&ProviderRow { form, .. }) = model.provider.row() else {
-            return Err(AdapterFault::because(format!(
+            return Err(AdapterFault::new(format!(
                 "models.{} is a script, which is read and not asked over a network",
                 model.name
             )));
         };
-        let to = form::address(form, model).map_err(AdapterFault::because)?;
-        reserved(form, model, &model.params).map_err(AdapterFault::because)?;
+        let to = form::build_address(form, model).map_err(AdapterFault::new)?;
+        check_reserved(form, model, &model.params).map_err(AdapterFault::new)?;
         let roots = roots.unwrap_or_else(web_roots);
-        let via = proxies.to(&to).map_err(AdapterFault::because)?;
-        secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::telling));
+        let via = proxies.to(&to).map_err(AdapterFault::new)?;
+        secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::from_secret));
         let client = HttpClient::new(roots, via)
-            .map_err(|fault| AdapterFault::because(format!("no TLS on this machine: {fault}")))?;
-        let mut headers = form.headers(key.as_ref());
+            .map_err(|fault| AdapterFault::new(format!("no TLS on this machine: {fault}")))?;
+        let mut headers = form.build_headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let streamed = unfit::types_of(form.framing()).first().copied().filter(|_| model.stream);
         headers.insert(ACCEPT, HeaderValue::from_static(streamed.unwrap_or("application/json")));
@@ -77,12 +77,12 @@ impl Adapter {
     }
 }
 
-fn reserved(
+fn check_reserved(
     form: &dyn Form,
     model: &spec::ModelSpec,
     given: &serde_json::Map<String, Value>,
 ) -> Result<(), String> {
-    params::reserved(given, form.reserved()).map_or(Ok(()), |key| {
+    params::find_reserved(given, form.reserved_keys()).map_or(Ok(()), |key| {
         Err(format!(
             "models.{}.params has {key}, which is reserved for the conversation: leave it out",
             model.name
@@ -95,8 +95,8 @@ impl Model for Adapter {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
             inner.ask(&request, watcher).await.map_err(|fault| ModelFault {
-                partial: inner.asked.blotted(&fault.partial),
-                words: inner.asked.blotted(&fault.words),
+                partial: inner.asked.hide_secrets(&fault.partial),
+                words: inner.asked.hide_secrets(&fault.words),
                 ..fault
             })
         })
@@ -106,30 +106,31 @@ impl Model for Adapter {
 impl Inner {
     async fn ask(&self, request: &ModelRequest, watcher: AnswerWatcher) -> Result<ModelAnswer, ModelFault> {
         let begun = Instant::now();
-        let request = &*super::ids::distinct(request);
-        let body = self.body(request)?;
+        let request = &*super::ids::make_distinct(request);
+        let body = self.build_body(request)?;
         let HttpLimits { connect, first, .. } = self.limits;
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
-        let mut answer = posted.map_err(|why| self.unanswered(why))?;
+        let mut answer = posted.map_err(|why| self.build_unanswered_fault(why))?;
         let framing = self.form.framing();
-        let shape = unfit::refuse(&mut answer, &self.asked, framing, &self.limits, begun + first).await?;
+        let shape =
+            unfit::check_answer(&mut answer, &self.asked, framing, &self.limits, begun + first).await?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, MessagePart::Call(_))).count();
-        let listening = request.enough.as_ref().map(super::EnoughCheck::listening);
+        let listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);
         let mut partial = PartialAnswer::new(self.limits.answer, calls, watcher, listening);
-        let mut reading = self.form.reading();
+        let mut reading = self.form.build_reader();
         match shape {
-            Shape::Stream => self.read(answer, begun, reading.as_mut(), &mut partial).await?,
-            Shape::Whole => self.whole(answer, begun, reading.as_mut(), &mut partial).await?,
+            Shape::Stream => self.read_stream(answer, begun, reading.as_mut(), &mut partial).await?,
+            Shape::Whole => self.read_whole(answer, begun, reading.as_mut(), &mut partial).await?,
         }
-        partial.end()?;
+        partial.end_answer()?;
         match partial.stop {
             Some(stop) => Ok(partial.finish(self.asked.model.name.clone(), stop)),
-            None => Err(self.broken(&partial, "ended its answer without saying why it ended")),
+            None => Err(self.build_break_fault(&partial, "ended its answer without saying why it ended")),
         }
     }
 
-    fn body(&self, request: &ModelRequest) -> Result<Vec<u8>, ModelFault> {
+    fn build_body(&self, request: &ModelRequest) -> Result<Vec<u8>, ModelFault> {
         let wrong = |words: String| ModelFault {
             kind: ModelFaultKind::InvalidRequest,
             words,
@@ -139,8 +140,8 @@ impl Inner {
             may_be_paid: false,
         };
         let model = &self.asked.model;
-        reserved(self.form, model, &request.params).map_err(wrong)?;
-        let mut body = self.form.body(model, request).map_err(wrong)?;
+        check_reserved(self.form, model, &request.params).map_err(wrong)?;
+        let mut body = self.form.build_body(model, request).map_err(wrong)?;
         params::lay_over(&mut body, &model.params);
         params::lay_over(&mut body, &request.params);
         serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
@@ -148,7 +149,7 @@ impl Inner {
 
     /// Reads to the end of the answer, good or bad. On success, the end sign of the form was seen, or enough was
     /// read. In the second case, the connection is closed with the rest unread.
-    async fn read(
+    async fn read_stream(
         &self,
         mut answer: HttpAnswer,
         begun: Instant,
@@ -160,16 +161,18 @@ impl Inner {
         loop {
             // If bytes always arrive, the timeout would never fire by itself.
             if Instant::now() >= until {
-                return Err(self.late(partial));
+                return Err(self.build_late_fault(partial));
             }
             let close = match answer.next(until).await {
                 BodyPart::Bytes(bytes) => {
                     silent &= bytes.is_empty();
                     events.feed(&bytes);
-                    while let Some(event) = events.next_event().map_err(|fault| self.line(fault, partial))? {
-                        let step = self.take(&event, reading, partial)?;
+                    while let Some(event) =
+                        events.next_event().map_err(|fault| self.build_line_fault(fault, partial))?
+                    {
+                        let step = self.take_event(&event, reading, partial)?;
                         if partial.is_enough() {
-                            partial.cut();
+                            partial.cut_here();
                             return Ok(());
                         }
                         match step {
@@ -182,20 +185,22 @@ impl Inner {
                 }
                 BodyPart::End => Close::Measured,
                 BodyPart::Closed => Close::Unmeasured,
-                BodyPart::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
-                BodyPart::TooLate => return Err(self.late(partial)),
+                BodyPart::Cut => {
+                    return Err(self.build_break_fault(partial, "broke off before the end of its answer"));
+                }
+                BodyPart::TooLate => return Err(self.build_late_fault(partial)),
             };
             if silent {
                 let whole = close == Close::Measured;
-                let fault = self.broken(partial, "answered 200 and nothing else");
+                let fault = self.build_break_fault(partial, "answered 200 and nothing else");
                 return Err(ModelFault { may_be_paid: !whole, ..fault });
             }
-            return self.close(close, &mut events, reading, partial);
+            return self.close_stream(close, &mut events, reading, partial);
         }
     }
 
     /// Reads a body that is JSON as a whole: an answer that was not streamed, or a list of its events.
-    async fn whole(
+    async fn read_whole(
         &self,
         mut answer: HttpAnswer,
         begun: Instant,
@@ -209,46 +214,48 @@ impl Inner {
             match answer.next(until).await {
                 BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
                 BodyPart::End | BodyPart::Closed => break,
-                BodyPart::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
-                BodyPart::TooLate => return Err(self.late(partial)),
+                BodyPart::Cut => {
+                    return Err(self.build_break_fault(partial, "broke off before the end of its answer"));
+                }
+                BodyPart::TooLate => return Err(self.build_late_fault(partial)),
             }
             if body.len() > most {
                 return Err(partial.too_large());
             }
             until = until.max(Instant::now() + self.limits.idle);
         }
-        let text =
-            std::str::from_utf8(&body).map_err(|_| self.broken(partial, "sent bytes that are not UTF-8"))?;
+        let text = std::str::from_utf8(&body)
+            .map_err(|_| self.build_break_fault(partial, "sent bytes that are not UTF-8"))?;
         let text = text.trim_start_matches('\u{feff}').trim();
-        for event in form::events(text, partial).map_err(|wrong| self.wrong(wrong, partial))? {
-            let step = self.take(&event, reading, partial)?;
+        for event in form::split_events(text, partial).map_err(|wrong| self.build_fault(wrong, partial))? {
+            let step = self.take_event(&event, reading, partial)?;
             if partial.is_enough() {
-                partial.cut();
+                partial.cut_here();
                 return Ok(());
             }
             if step == Step::End {
                 break;
             }
         }
-        if partial.has_content() { Ok(()) } else { Err(unfit::empty(&self.asked, &answer, text)) }
+        if partial.has_content() { Ok(()) } else { Err(unfit::build_empty_fault(&self.asked, &answer, text)) }
     }
 
     /// The body is over without the form's end sign. A last event without an end counts if it is complete in itself.
-    fn close(
+    fn close_stream(
         &self,
         close: Close,
         events: &mut EventReader,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
-        while let Some(event) = events.left().map_err(|fault| self.line(fault, partial))? {
+        while let Some(event) = events.left().map_err(|fault| self.build_line_fault(fault, partial))? {
             // Half an event, on a connection that may have ended too early, means nothing.
             if close == Close::Unmeasured && !form::is_complete(&event) {
                 break;
             }
-            let step = self.take(&event, reading, partial)?;
+            let step = self.take_event(&event, reading, partial)?;
             if partial.is_enough() {
-                partial.cut();
+                partial.cut_here();
                 return Ok(());
             }
             if step == Step::End {
@@ -258,10 +265,10 @@ impl Inner {
         if partial.stop.is_some() && reading.is_whole(close) {
             return Ok(());
         }
-        Err(self.broken(partial, "ended its answer without the end that the form asks for"))
+        Err(self.build_break_fault(partial, "ended its answer without the end that the form asks for"))
     }
 
-    fn take(
+    fn take_event(
         &self,
         event: &StreamEvent,
         reading: &mut dyn Reading,
@@ -271,49 +278,49 @@ impl Inner {
         if event.text.trim().is_empty() {
             return Ok(Step::Nothing);
         }
-        let step = reading.take(event, partial).map_err(|wrong| self.wrong(wrong, partial))?;
+        let step = reading.take_event(event, partial).map_err(|wrong| self.build_fault(wrong, partial))?;
         if step == Step::End {
-            partial.ended();
+            partial.mark_ended();
         }
         Ok(step)
     }
 
-    fn wrong(&self, wrong: Wrong, partial: &PartialAnswer) -> ModelFault {
+    fn build_fault(&self, wrong: Wrong, partial: &PartialAnswer) -> ModelFault {
         match wrong {
             Wrong::Fault(fault) => ModelFault { words: format!("{} {}", self.asked, fault.words), ..fault },
             Wrong::Complaint(complaint) => {
-                let fault = complaint.fault(&self.asked, 200, None);
+                let fault = complaint.build_fault(&self.asked, 200, None);
                 let may_be_paid = fault.may_be_paid || partial.may_be_paid();
-                let partial = partial.fault(fault.kind, "").partial;
+                let partial = partial.build_fault(fault.kind, "").partial;
                 ModelFault { partial, may_be_paid, ..fault }
             }
         }
     }
 
-    fn line(&self, fault: LineFault, partial: &PartialAnswer) -> ModelFault {
+    fn build_line_fault(&self, fault: LineFault, partial: &PartialAnswer) -> ModelFault {
         match fault {
             LineFault::TooLong => {
                 let words = format!("sent a line of more than {} bytes, the most allowed", self.limits.line);
-                partial.fault(ModelFaultKind::TooLarge, format!("{} {words}", self.asked))
+                partial.build_fault(ModelFaultKind::TooLarge, format!("{} {words}", self.asked))
             }
-            LineFault::NotUtf8 => self.broken(partial, "sent bytes that are not UTF-8"),
+            LineFault::NotUtf8 => self.build_break_fault(partial, "sent bytes that are not UTF-8"),
         }
     }
 
-    fn broken(&self, partial: &PartialAnswer, words: &str) -> ModelFault {
-        partial.fault(ModelFaultKind::Truncated, format!("{} {words}", self.asked))
+    fn build_break_fault(&self, partial: &PartialAnswer, words: &str) -> ModelFault {
+        partial.build_fault(ModelFaultKind::Truncated, format!("{} {words}", self.asked))
     }
 
-    fn late(&self, partial: &PartialAnswer) -> ModelFault {
+    fn build_late_fault(&self, partial: &PartialAnswer) -> ModelFault {
         if partial.has_content() {
             let words = format!("said nothing more for {} ms", self.limits.idle.as_millis());
-            return self.broken(partial, &words);
+            return self.build_break_fault(partial, &words);
         }
         let words = format!("has not begun to answer within {} ms", self.limits.first.as_millis());
-        partial.fault(ModelFaultKind::Unavailable, format!("{} {words}", self.asked))
+        partial.build_fault(ModelFaultKind::Unavailable, format!("{} {words}", self.asked))
     }
 
-    fn unanswered(&self, why: Unanswered) -> ModelFault {
+    fn build_unanswered_fault(&self, why: Unanswered) -> ModelFault {
         let name = &self.asked.model.name;
         let (may_be_paid, kind, words) = match why {
             Unanswered::NoConnection(why) => (
@@ -342,6 +349,6 @@ impl Inner {
                 (true, ModelFaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
             }
         };
-        ModelFault { may_be_paid, ..self.asked.fault(kind, None, words) }
+        ModelFault { may_be_paid, ..self.asked.build_fault(kind, None, words) }
     }
 }

@@ -26,18 +26,18 @@ impl fmt::Display for AskedProvider {
 
 impl AskedProvider {
     /// A text without the secrets.
-    pub(super) fn blotted(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blotted(&text))
+    pub(super) fn hide_secrets(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.hide_key(&text))
     }
 
     /// A fault before anything was sent, or one that cannot have been charged.
-    pub(super) fn fault(
+    pub(super) fn build_fault(
         &self,
         kind: ModelFaultKind,
         status: Option<u16>,
         words: impl fmt::Display,
     ) -> ModelFault {
-        let words = self.blotted(&format!("{self} {words}"));
+        let words = self.hide_secrets(&format!("{self} {words}"));
         ModelFault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
     }
 }

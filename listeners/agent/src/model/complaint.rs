@@ -25,7 +25,7 @@ pub(super) struct Complaint {
 
 impl Complaint {
     /// The error in a value, if there is one.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         let error = match value.get("error") {
             Some(Value::Null) | None if value.get("object").and_then(Value::as_str) == Some("error") => value,
@@ -54,10 +54,10 @@ impl Complaint {
     }
 
     /// The error in the body of an answer. If no form matches, an excerpt of the body.
-    pub(super) fn read(body: &[u8]) -> Self {
+    pub(super) fn from_body(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let value = serde_json::from_str::<Value>(&text).ok();
-        if let Some(found) = value.as_ref().and_then(Self::of) {
+        if let Some(found) = value.as_ref().and_then(Self::from_value) {
             return found;
         }
         let plain = value.as_ref().and_then(|value| {
@@ -79,24 +79,30 @@ impl Complaint {
     }
 
     /// A short excerpt of its message, without the key.
-    pub(super) fn shown(&self, asked: &AskedProvider) -> String {
-        let shown = excerpt(&asked.blotted(&self.message));
+    pub(super) fn excerpt_message(&self, asked: &AskedProvider) -> String {
+        let shown = excerpt_text(&asked.hide_secrets(&self.message));
         if shown.is_empty() { "without a word".to_owned() } else { shown }
     }
 
     /// The fault for this error and this HTTP status.
-    pub(super) fn fault(&self, asked: &AskedProvider, http: u16, retry_after_ms: Option<u64>) -> ModelFault {
+    pub(super) fn build_fault(
+        &self,
+        asked: &AskedProvider,
+        http: u16,
+        retry_after_ms: Option<u64>,
+    ) -> ModelFault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
-        let kind = self.kind(status);
+        let kind = self.choose_kind(status);
         let names =
             if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
-        let excerpt = self.shown(asked);
-        let repair = self.repair(asked, status, kind).map(|repair| format!("; {repair}")).unwrap_or_default();
+        let excerpt = self.excerpt_message(asked);
+        let repair =
+            self.suggest_repair(asked, status, kind).map(|repair| format!("; {repair}")).unwrap_or_default();
         let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
         let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{repair}");
         ModelFault {
             kind,
-            words: asked.blotted(&words),
+            words: asked.hide_secrets(&words),
             status: Some(status),
             retry_after_ms: retry_after_ms.or(self.wait_ms),
             partial: String::new(),
@@ -105,7 +111,7 @@ impl Complaint {
         }
     }
 
-    fn kind(&self, status: u16) -> ModelFaultKind {
+    fn choose_kind(&self, status: u16) -> ModelFaultKind {
         const FILTERED: [&str; 3] = ["content_filter", "content_policy_violation", "moderation_blocked"];
         const UNPAID: [&str; 3] = ["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
         const BUSY: [&str; 6] =
@@ -132,7 +138,7 @@ impl Complaint {
         }
     }
 
-    fn repair(&self, asked: &AskedProvider, status: u16, kind: ModelFaultKind) -> Option<String> {
+    fn suggest_repair(&self, asked: &AskedProvider, status: u16, kind: ModelFaultKind) -> Option<String> {
         let model = &asked.model.name;
         let key = || match &asked.model.key_env {
             Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),
@@ -170,7 +176,7 @@ impl Complaint {
 }
 
 /// One line of limited length, with single spaces as its only whitespace.
-pub(super) fn excerpt(text: &str) -> String {
+pub(super) fn excerpt_text(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let words: String = text.chars().map(visible).collect();
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -233,22 +239,22 @@ mod tests {
             (json!({"object": "error", "message": "no", "code": 400}), "no", "", Some(400), None),
             (json!({"error": {"x": 1}}), "{\"x\":1}", "", None, None),
         ] {
-            let found = Complaint::of(&value).expect("an error");
+            let found = Complaint::from_value(&value).expect("an error");
             assert_eq!(
                 (found.message.as_str(), found.names.join(" ").as_str(), found.status, found.wait_ms),
                 (message, names, status, wait_ms)
             );
         }
-        assert_eq!(Complaint::of(&json!({"error": null, "choices": []})), None);
-        assert_eq!(Complaint::read(b"{\"detail\": \"Not Found\"}").message, "Not Found");
+        assert_eq!(Complaint::from_value(&json!({"error": null, "choices": []})), None);
+        assert_eq!(Complaint::from_body(b"{\"detail\": \"Not Found\"}").message, "Not Found");
     }
 
     #[test]
     fn a_page_is_shown_as_its_words() {
         let page = "<html><head><style>p { x }</style><SCRIPT>a < b</script><title>502</title></head>\n\
                     <body><h1>Bad\n gateway</h1></body></html>";
-        assert_eq!(excerpt(&Complaint::read(page.as_bytes()).message), "502 Bad gateway");
-        let long = excerpt(&"é".repeat(EXCERPT + 1));
+        assert_eq!(excerpt_text(&Complaint::from_body(page.as_bytes()).message), "502 Bad gateway");
+        let long = excerpt_text(&"é".repeat(EXCERPT + 1));
         assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT + 1, true));
     }
 }

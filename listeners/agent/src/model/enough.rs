@@ -22,7 +22,7 @@ impl EnoughCheck {
 
     /// A listening function for one answer.
     #[must_use]
-    pub fn listening(&self) -> AnswerReader {
+    pub fn build_reader(&self) -> AnswerReader {
         (self.0)()
     }
 }

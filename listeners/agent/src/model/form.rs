@@ -36,7 +36,7 @@ pub(super) enum Close {
 /// How answers of one form are read, event by event.
 pub(super) trait Reading: Send {
     /// Reads one event into the answer.
-    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
+    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
 
     /// Whether an answer with a stop reason is complete although its end sign is missing.
     fn is_whole(&self, close: Close) -> bool;
@@ -59,40 +59,44 @@ impl From<ModelFault> for Wrong {
 /// One form of requests and answers.
 pub(super) trait Form: Send + Sync {
     /// The default address.
-    fn home(&self) -> &'static str;
+    fn home_address(&self) -> &'static str;
 
     /// The path and query of a request, relative to that address.
-    fn path(&self, base: &str, model: &spec::ModelSpec) -> String;
+    fn build_path(&self, base: &str, model: &spec::ModelSpec) -> String;
 
     /// Headers besides the common ones.
-    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap;
+    fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap;
 
     /// Keys of a request that parameters may not replace.
-    fn reserved(&self) -> &'static [&'static str];
+    fn reserved_keys(&self) -> &'static [&'static str];
 
     /// The body of a request, before the parameters are merged in, or why this form cannot express it.
-    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String>;
+    fn build_body(
+        &self,
+        model: &spec::ModelSpec,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, String>;
 
     /// How its answers are cut into events.
     fn framing(&self) -> StreamFraming;
 
     /// A reader for one answer.
-    fn reading(&self) -> Box<dyn Reading>;
+    fn build_reader(&self) -> Box<dyn Reading>;
 }
 
 /// Reads the JSON of an event.
-pub(super) fn json<'e, T: serde::Deserialize<'e>>(
+pub(super) fn read_json<'e, T: serde::Deserialize<'e>>(
     event: &'e StreamEvent,
     partial: &PartialAnswer,
 ) -> Result<T, Wrong> {
-    serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, partial))
+    serde_json::from_str(&event.text).map_err(|fault| build_unread_fault(&fault, &event.text, partial))
 }
 
 /// The events in a body of JSON: the value itself, the items of a list, or several values in a row.
-pub(super) fn events(text: &str, partial: &PartialAnswer) -> Result<Vec<StreamEvent>, Wrong> {
+pub(super) fn split_events(text: &str, partial: &PartialAnswer) -> Result<Vec<StreamEvent>, Wrong> {
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let value = value.map_err(|fault| unread(&fault, text, partial))?.get();
+        let value = value.map_err(|fault| build_unread_fault(&fault, text, partial))?.get();
         match serde_json::from_str::<Vec<&RawValue>>(value) {
             Ok(list) => events.extend(list.into_iter().map(|one| StreamEvent::of(one.get()))),
             Err(_) => events.push(StreamEvent::of(value)),
@@ -107,41 +111,41 @@ pub(super) fn is_complete(event: &StreamEvent) -> bool {
 }
 
 /// Reads a value of any kind, in which half a character may be unpaired.
-pub(super) fn value(text: &str, partial: &PartialAnswer) -> Result<Value, Wrong> {
-    super::halves::value(text).map_err(|fault| unread(&fault, text, partial))
+pub(super) fn read_value(text: &str, partial: &PartialAnswer) -> Result<Value, Wrong> {
+    super::halves::read_value(text).map_err(|fault| build_unread_fault(&fault, text, partial))
 }
 
 /// The fault for text that is not JSON.
-pub(super) fn unread(fault: &serde_json::Error, text: &str, partial: &PartialAnswer) -> Wrong {
-    let shown = super::complaint::excerpt(text);
+pub(super) fn build_unread_fault(fault: &serde_json::Error, text: &str, partial: &PartialAnswer) -> Wrong {
+    let shown = super::complaint::excerpt_text(text);
     // JSON that ends too early was cut on its way, even if the body around it was closed properly.
     let kind = if fault.is_eof() { ModelFaultKind::Truncated } else { ModelFaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");
-    Wrong::Fault(partial.fault(kind, words))
+    Wrong::Fault(partial.build_fault(kind, words))
 }
 
 /// The arguments of a complete call: an object, or its text.
-pub(super) fn arguments(raw: Option<&RawValue>) -> Halved {
-    raw.map(Halved::of).filter(|text| !text.is_empty()).unwrap_or_else(|| Halved::from("{}"))
+pub(super) fn read_arguments(raw: Option<&RawValue>) -> Halved {
+    raw.map(Halved::from_value).filter(|text| !text.is_empty()).unwrap_or_else(|| Halved::from("{}"))
 }
 
 /// The error in an event, if there is one.
-pub(super) fn complaint(event: &StreamEvent) -> Option<Wrong> {
+pub(super) fn find_complaint(event: &StreamEvent) -> Option<Wrong> {
     // A quick search comes first: most events are not errors, and are not parsed twice.
     if !event.text.contains("\"error\"") {
         return None;
     }
-    let value = super::halves::value(&event.text).ok()?;
-    Complaint::of(&value).map(Wrong::Complaint)
+    let value = super::halves::read_value(&event.text).ok()?;
+    Complaint::from_value(&value).map(Wrong::Complaint)
 }
 
 /// The address of a model.
-pub(super) fn address(form: &dyn Form, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
-    let url = model.url.as_deref().unwrap_or(form.home());
+pub(super) fn build_address(form: &dyn Form, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
+    let url = model.url.as_deref().unwrap_or(form.home_address());
     let base = HttpAddress::parse(url).map_err(|why| {
         // The text before an `@` may be a password.
         let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
         format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)
     })?;
-    Ok(base.at(&form.path(base.path(), model)))
+    Ok(base.at(&form.build_path(base.path(), model)))
 }

@@ -20,7 +20,7 @@ pub(super) struct Halved(Vec<u8>);
 
 impl Halved {
     /// A value that should be a string. Any other value becomes its own JSON.
-    pub(super) fn of(value: &RawValue) -> Self {
+    pub(super) fn from_value(value: &RawValue) -> Self {
         serde_json::from_str(value.get()).unwrap_or_else(|_| Self(value.get().into()))
     }
 
@@ -29,10 +29,10 @@ impl Halved {
     }
 
     /// The text as a whole, without a continuation.
-    pub(super) fn alone(&self) -> String {
+    pub(super) fn join_alone(&self) -> String {
         let mut half = Half::default();
-        let text = half.join(self).into_owned();
-        text + half.end()
+        let text = half.join_next(self).into_owned();
+        text + half.end_text()
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Half(Option<u16>);
 
 impl Half {
     /// The next part of the text. A first half at its end is held back until more comes.
-    pub(super) fn join<'t>(&mut self, more: &'t Halved) -> Cow<'t, str> {
+    pub(super) fn join_next<'t>(&mut self, more: &'t Halved) -> Cow<'t, str> {
         if let (None, Ok(text)) = (self.0, std::str::from_utf8(&more.0)) {
             return Cow::Borrowed(text);
         }
@@ -76,14 +76,14 @@ impl Half {
             let length = std::str::from_utf8(rest).map_or_else(|fault| fault.valid_up_to(), str::len);
             let (valid, after) = rest.split_at(length);
             if let (1.., Ok(valid)) = (length, std::str::from_utf8(valid)) {
-                text.push_str(self.end());
+                text.push_str(self.end_text());
                 text.push_str(valid);
                 rest = after;
                 continue;
             }
             let (half, after) = rest.split_at_checked(3).unwrap_or((rest, &[]));
             rest = after;
-            let (first, second) = (self.0.take(), unit(half));
+            let (first, second) = (self.0.take(), decode_unit(half));
             match char::decode_utf16(first.into_iter().chain([second])).next() {
                 Some(Ok(whole)) => text.push(whole),
                 _ => {
@@ -100,13 +100,13 @@ impl Half {
     }
 
     /// The text is over. Returns the replacement for a half that was held back.
-    pub(super) fn end(&mut self) -> &'static str {
+    pub(super) fn end_text(&mut self) -> &'static str {
         if self.0.take().is_some() { "\u{fffd}" } else { "" }
     }
 }
 
 /// The UTF-16 unit encoded in three bytes.
-fn unit(bytes: &[u8]) -> u16 {
+fn decode_unit(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |unit, byte| (unit << 6) | u16::from(byte & 0x3f)) | 0xd000
 }
 
@@ -120,11 +120,11 @@ const fn is_second(unit: u16) -> bool {
 
 /// JSON in which every lone half is U+FFFD, so that any parser accepts it. Text that is not JSON is otherwise
 /// unchanged.
-pub(super) fn repaired(json: &str) -> Cow<'_, str> {
+pub(super) fn repair_json(json: &str) -> Cow<'_, str> {
     let (mut repaired, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
         let begin = at + found;
-        at = match (escape(json, begin), escape(json, begin + 6)) {
+        at = match (read_escape(json, begin), read_escape(json, begin + 6)) {
             (Some(first), Some(second)) if is_first(first) && is_second(second) => begin + 12,
             (Some(half), _) if is_first(half) || is_second(half) => {
                 repaired.push_str(json.get(copied..begin).unwrap_or_default());
@@ -149,15 +149,15 @@ pub(super) fn repaired(json: &str) -> Cow<'_, str> {
 }
 
 /// The unit of the escape at that offset.
-fn escape(json: &str, at: usize) -> Option<u16> {
+fn read_escape(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at.checked_add(6)?)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
 /// A value, with any lone halves in its strings replaced.
-pub(super) fn value(json: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(&repaired(json))
+pub(super) fn read_value(json: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(&repair_json(json))
 }
 
 #[cfg(test)]
@@ -181,8 +181,8 @@ mod tests {
             for two in one..=units.len() {
                 let mut half = Half::default();
                 let cut = [&units[..one], &units[one..two], &units[two..]];
-                let text: String = cut.iter().map(|part| half.join(&json(part)).into_owned()).collect();
-                assert_eq!(text + half.end(), whole, "{one} {two}");
+                let text: String = cut.iter().map(|part| half.join_next(&json(part)).into_owned()).collect();
+                assert_eq!(text + half.end_text(), whole, "{one} {two}");
             }
         }
     }
@@ -199,8 +199,8 @@ mod tests {
             ("é\\é\\", "é\\é\\"),
             (r"\u+123", r"\u+123"),
         ] {
-            assert_eq!(repaired(json), read);
+            assert_eq!(repair_json(json), read);
         }
-        assert_eq!(value(r#"["\ud83d"]"#).expect("JSON"), serde_json::json!(["\u{fffd}"]));
+        assert_eq!(read_value(r#"["\ud83d"]"#).expect("JSON"), serde_json::json!(["\u{fffd}"]));
     }
 }

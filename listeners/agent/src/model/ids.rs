@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::{MessagePart, ModelRequest};
 
 /// The request with a new id for each call whose id occurred before, and for the result of that call.
-pub(super) fn distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
+pub(super) fn make_distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     let mut seen = BTreeSet::new();
     let mut calls =
         request.messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
@@ -24,7 +24,7 @@ pub(super) fn distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     for part in request.messages.iter_mut().flat_map(|message| &mut message.parts) {
         match part {
             MessagePart::Call(call) => {
-                let own = free(&call.id, &used);
+                let own = find_free_id(&call.id, &used);
                 used.insert(own.clone());
                 let said = std::mem::replace(&mut call.id, own.clone());
                 open.entry(said).or_default().push_back(own);
@@ -41,7 +41,7 @@ pub(super) fn distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
 }
 
 /// The id itself, or the id with the first number that makes it unique.
-fn free(id: &str, used: &BTreeSet<String>) -> String {
+fn find_free_id(id: &str, used: &BTreeSet<String>) -> String {
     let mut own = id.to_owned();
     let mut number = 2_u64;
     while used.contains(&own) {
@@ -103,7 +103,7 @@ mod tests {
             call("a"),
             result("a", "4"),
         ]);
-        let shown = distinct(&said).into_owned();
+        let shown = make_distinct(&said).into_owned();
         let wanted = request(vec![
             call("a"),
             call("a-2"),
@@ -120,6 +120,6 @@ mod tests {
     #[test]
     fn what_repeats_nothing_is_left_alone() {
         let said = request(vec![call("a"), result("a", "1"), call("b"), result("b", "2")]);
-        assert!(matches!(distinct(&said), Cow::Borrowed(_)));
+        assert!(matches!(make_distinct(&said), Cow::Borrowed(_)));
     }
 }

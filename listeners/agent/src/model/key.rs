@@ -47,7 +47,7 @@ impl ModelKey {
     ///
     /// # Errors
     /// If the variable is missing or holds something that cannot be a key.
-    pub fn of(
+    pub fn from_lookup(
         model: &spec::ModelSpec,
         read: impl FnOnce(&str) -> Option<String>,
     ) -> Result<Option<Self>, KeyFault> {
@@ -61,12 +61,12 @@ impl ModelKey {
     }
 
     /// Another secret. `None` if it is so short that finding it in a text means nothing.
-    pub(super) fn telling(secret: String) -> Option<Self> {
+    pub(super) fn from_secret(secret: String) -> Option<Self> {
         (secret.len() >= TELLING).then_some(Self(secret))
     }
 
     /// A header value that holds it, after `before`. Printing the header does not show it.
-    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+    pub(super) fn as_header(&self, before: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
@@ -74,7 +74,7 @@ impl ModelKey {
 
     /// A text without the key, and without a beginning of the key at the end of the text, where the text may have
     /// been cut.
-    pub(super) fn blotted(&self, text: &str) -> String {
+    pub(super) fn hide_key(&self, text: &str) -> String {
         let mut text = text.replace(&self.0, BLOT);
         let ends = (TELLING..self.0.len()).rev().filter_map(|length| self.0.get(..length));
         if let Some(cut) = ends.into_iter().find(|begin| text.ends_with(begin)).map(str::len) {
@@ -92,10 +92,10 @@ mod tests {
     #[test]
     fn a_key_is_blotted_out_whole_and_where_it_was_cut() {
         let key = ModelKey("sk-abcdef".to_owned());
-        assert_eq!(key.blotted("bad key sk-abcdef, sk-abcdef"), "bad key [key], [key]");
-        assert_eq!(key.blotted("bad key sk-abcd"), "bad key [key]");
-        assert_eq!(key.blotted("it asks: task"), "it asks: task");
-        let header = key.header("Bearer ").expect("a header can carry it");
+        assert_eq!(key.hide_key("bad key sk-abcdef, sk-abcdef"), "bad key [key], [key]");
+        assert_eq!(key.hide_key("bad key sk-abcd"), "bad key [key]");
+        assert_eq!(key.hide_key("it asks: task"), "it asks: task");
+        let header = key.as_header("Bearer ").expect("a header can carry it");
         assert!(!format!("{header:?}").contains("sk-a"), "{header:?}");
     }
 }

@@ -15,10 +15,14 @@ pub trait Ledger: Send {
     type Halt: Send;
 
     /// A request is about to be sent. It is sent once this returns successfully, which means it is on disk.
-    fn started(&mut self, going: OutgoingRequest<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
+    fn record_start(
+        &mut self,
+        going: OutgoingRequest<'_>,
+    ) -> impl Future<Output = Result<(), Self::Halt>> + Send;
 
     /// The outcome of the last started request.
-    fn ended(&mut self, came: RequestOutcome<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
+    fn record_end(&mut self, came: RequestOutcome<'_>)
+    -> impl Future<Output = Result<(), Self::Halt>> + Send;
 }
 
 /// A request that is about to be sent.
@@ -49,13 +53,16 @@ pub struct RequestOutcome<'a> {
 
 impl<'a> RequestOutcome<'a> {
     /// The ledger's view of an outcome.
-    pub(super) fn of(model: &'a spec::ModelSpec, outcome: Result<&'a ModelAnswer, &'a ModelFault>) -> Self {
+    pub(super) fn from_answer(
+        model: &'a spec::ModelSpec,
+        outcome: Result<&'a ModelAnswer, &'a ModelFault>,
+    ) -> Self {
         let usage = match outcome {
             Ok(answer) => answer.usage,
             Err(fault) if fault.may_be_paid => super::TokenUsage::default(),
             Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
         };
-        let money = super::price::cost(model.price.as_ref(), &usage);
+        let money = super::price::compute_cost(model.price.as_ref(), &usage);
         Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money }
     }
 }

@@ -26,7 +26,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
 pub(super) struct Count(pub(super) Option<u64>);
 
 impl Count {
-    fn read(text: &str) -> Option<u64> {
+    fn read_count(text: &str) -> Option<u64> {
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let is_number = part.bytes().all(|digit| digit.is_ascii_digit());
         let more = u64::from(part.bytes().any(|digit| digit != b'0'));
@@ -37,7 +37,7 @@ impl Count {
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(from)?;
-        Ok(Self(Self::read(raw.get().trim_matches('"').trim())))
+        Ok(Self(Self::read_count(raw.get().trim_matches('"').trim())))
     }
 }
 

@@ -49,7 +49,7 @@ pub use ledger::{Ledger, OutgoingRequest, RequestOutcome};
 pub use limits::HttpLimits;
 pub use models::{EstimatedRequest, Models, NoAnswer};
 pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
-pub use price::{RequestReserve, cost, reserve};
+pub use price::{RequestReserve, compute_cost, reserve_cost};
 /// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;
 
@@ -144,7 +144,7 @@ providers! {
 impl Provider {
     /// The provider with this word.
     #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.word() == word)
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::ledger::{Ledger, OutgoingRequest, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
-use super::price::reserve;
+use super::price::reserve_cost;
 use super::{
     AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
 };
@@ -77,13 +77,13 @@ impl Models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
             if entries.insert(name.clone(), Entry { model, asked, places }).is_some() {
-                return Err(AdapterFault::because(format!("two models are called {name}: rename one")));
+                return Err(AdapterFault::new(format!("two models are called {name}: rename one")));
             }
         }
         for (name, entry) in &entries {
             let wrong = |other: &&String| *other == name || !entries.contains_key(*other);
             if let Some(other) = entry.model.fallback.iter().find(wrong) {
-                return Err(AdapterFault::because(format!(
+                return Err(AdapterFault::new(format!(
                     "models.{name}.fallback names {other}, which is not another model: name one under models"
                 )));
             }
@@ -93,20 +93,20 @@ impl Models {
 
     /// The same models with another way to wait for pauses.
     #[must_use]
-    pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
+    pub fn with_sleeper(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
     }
 
     /// The model of that name.
     #[must_use]
-    pub fn model(&self, name: &str) -> Option<&spec::ModelSpec> {
+    pub fn find_model(&self, name: &str) -> Option<&spec::ModelSpec> {
         self.entries.get(name).map(|entry| &entry.model)
     }
 
     /// Whether a fault says that this model and its fallbacks are away: the same request may be answered later.
     #[must_use]
     pub fn are_away(&self, name: &str, fault: &ModelFault) -> bool {
-        let lacks = self.in_order(name).back().is_some_and(|entry| lacks(&entry.model, fault));
+        let lacks = self.in_order(name).back().is_some_and(|entry| lacks_answer(&entry.model, fault));
         matches!(fault.kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable)
             && !fault.may_be_paid
             && !lacks
@@ -117,7 +117,7 @@ impl Models {
     ///
     /// # Errors
     /// The last fault, with a message that lists every model that was tried; or the ledger's refusal.
-    pub async fn ask<L: Ledger>(
+    pub async fn ask_model<L: Ledger>(
         &self,
         name: &str,
         ask: &EstimatedRequest,
@@ -128,13 +128,13 @@ impl Models {
         let mut tried: Vec<Tried> = Vec::new();
         let mut entries = self.in_order(name);
         while let Some(entry) = entries.pop_front() {
-            let (attempts, fault) = match self.at(entry, ask, ledger, &watcher).await? {
+            let (attempts, fault) = match self.ask_entry(entry, ask, ledger, &watcher).await? {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
             tried.push(Tried { name: entry.model.name.clone(), attempts, words: fault.words.clone() });
             if entries.is_empty() || !may_go_elsewhere(&fault) {
-                return Err(NoAnswer::Fault(ModelFault { words: told(&tried), ..fault }));
+                return Err(NoAnswer::Fault(ModelFault { words: describe_tries(&tried), ..fault }));
             }
         }
         Err(NoAnswer::Fault(ModelFault {
@@ -155,7 +155,7 @@ impl Models {
     }
 
     /// Asks one model until it answers, its attempts are used up, or a retry makes no sense.
-    async fn at<L: Ledger>(
+    async fn ask_entry<L: Ledger>(
         &self,
         entry: &Entry,
         ask: &EstimatedRequest,
@@ -164,21 +164,27 @@ impl Models {
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
         let Entry { model, asked, places } = entry;
         let most = ask.request.max_output.min(model.max_output);
-        let reserve = reserve(model.price.as_ref(), ask.tokens_in, most);
+        let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, most);
         let mut attempt = 1;
         loop {
             // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
-            ledger.started(OutgoingRequest { model, attempt, reserve }).await.map_err(NoAnswer::Halted)?;
-            let outcome = asked.ask(ask.request.clone(), shared(watcher)).await;
+            ledger
+                .record_start(OutgoingRequest { model, attempt, reserve })
+                .await
+                .map_err(NoAnswer::Halted)?;
+            let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;
             drop(place);
-            ledger.ended(RequestOutcome::of(model, outcome.as_ref())).await.map_err(NoAnswer::Halted)?;
+            ledger
+                .record_end(RequestOutcome::from_answer(model, outcome.as_ref()))
+                .await
+                .map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(fault) => fault,
             };
-            let Some(pause) = self.pause(model, (attempt, ask.is_single), &fault) else {
-                return Ok(Err((attempt, self.impatient(model, attempt, fault))));
+            let Some(pause) = self.choose_pause(model, (attempt, ask.is_single), &fault) else {
+                return Ok(Err((attempt, self.refuse_long_wait(model, attempt, fault))));
             };
             self.sleeper.sleep(pause).await;
             attempt += 1;
@@ -186,14 +192,14 @@ impl Models {
     }
 
     /// The pause before a model is asked again. `None` if it is not.
-    fn pause(
+    fn choose_pause(
         &self,
         model: &spec::ModelSpec,
         (attempt, is_single): (u32, bool),
         fault: &ModelFault,
     ) -> Option<Duration> {
         let most = if is_single { 1 } else { model.retry.attempts };
-        let again = may_be_repeated(fault) && !lacks(model, fault) && attempt < most;
+        let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
         let pause = Duration::from_millis(own.max(fault.retry_after_ms.unwrap_or(0)));
         (again && (fault.retry_after_ms.is_none() || pause <= self.patience.max(Duration::from_millis(own))))
@@ -201,7 +207,7 @@ impl Models {
     }
 
     /// If the provider asked for too long a wait, the fault says so.
-    fn impatient(&self, model: &spec::ModelSpec, attempt: u32, fault: ModelFault) -> ModelFault {
+    fn refuse_long_wait(&self, model: &spec::ModelSpec, attempt: u32, fault: ModelFault) -> ModelFault {
         let asked = fault.retry_after_ms.filter(|asked| Duration::from_millis(*asked) > self.patience);
         match asked {
             Some(asked) if may_be_repeated(&fault) && attempt < model.retry.attempts => {
@@ -216,7 +222,7 @@ impl Models {
 }
 
 /// A missing script answer is missing the second time too. The faults that a script simulates have a status or are cuts.
-fn lacks(model: &spec::ModelSpec, fault: &ModelFault) -> bool {
+fn lacks_answer(model: &spec::ModelSpec, fault: &ModelFault) -> bool {
     model.provider == Provider::Script && fault.kind == ModelFaultKind::Unavailable && fault.status.is_none()
 }
 
@@ -236,7 +242,7 @@ fn may_go_elsewhere(fault: &ModelFault) -> bool {
 }
 
 /// `main: … after 4 attempts; rehearsal: …`
-fn told(tried: &[Tried]) -> String {
+fn describe_tries(tried: &[Tried]) -> String {
     let each = tried.iter().map(|Tried { name, attempts, words }| match attempts {
         1 => format!("{name}: {words}"),
         attempts => format!("{name}: {words}, after {attempts} attempts"),
@@ -245,7 +251,7 @@ fn told(tried: &[Tried]) -> String {
 }
 
 /// A watcher for one attempt, which passes everything on to the shared one.
-fn shared(watcher: &Arc<Mutex<AnswerWatcher>>) -> AnswerWatcher {
+fn share_watcher(watcher: &Arc<Mutex<AnswerWatcher>>) -> AnswerWatcher {
     let watcher = Arc::clone(watcher);
     Box::new(move |piece| (watcher.lock().unwrap_or_else(PoisonError::into_inner))(piece))
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 /// The first reserved key in `params`, if any.
-pub(super) fn reserved<'p>(params: &'p Map<String, Value>, reserved: &[&str]) -> Option<&'p str> {
+pub(super) fn find_reserved<'p>(params: &'p Map<String, Value>, reserved: &[&str]) -> Option<&'p str> {
     params.keys().map(String::as_str).find(|key| reserved.contains(key))
 }
 
@@ -35,8 +35,8 @@ mod tests {
         let params = json!({"a": {"y": 3, "z": {"q": 1}}, "b": [2, 3], "max": null, "t": 0});
         if let (Value::Object(body), Value::Object(params)) = (&mut body, &params) {
             lay_over(body, params);
-            assert_eq!(reserved(params, &["model"]), None);
-            assert_eq!(reserved(body, &["messages", "model"]), Some("model"));
+            assert_eq!(find_reserved(params, &["model"]), None);
+            assert_eq!(find_reserved(body, &["messages", "model"]), Some("model"));
         }
         assert_eq!(body, json!({"a": {"x": 1, "y": 3, "z": {"q": 1}}, "b": [2, 3], "t": 0, "model": "m"}));
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::halves::{Half, Halved, repaired};
+use super::halves::{Half, Halved, repair_json};
 use super::{
     AnswerPiece, AnswerReader, AnswerWatcher, MessagePart, ModelAnswer, ModelFault, ModelFaultKind,
     NativeCall, StopReason, TokenUsage, reasoning,
@@ -72,13 +72,13 @@ impl PartialAnswer {
 
     /// Cuts the answer here. Providers report the output tokens at the end, so the number is unknown. Numbers that
     /// some of them report earlier are too low.
-    pub(super) fn cut(&mut self) {
+    pub(super) fn cut_here(&mut self) {
         self.stop = Some(StopReason::Cut);
         self.usage.tokens_out = None;
     }
 
     /// The provider gives a stop reason. An empty one decides nothing yet.
-    pub(super) fn ends<E>(
+    pub(super) fn set_stop<E>(
         &mut self,
         reason: &str,
         stop: impl FnOnce(&Self) -> Result<StopReason, E>,
@@ -92,7 +92,7 @@ impl PartialAnswer {
     }
 
     /// The end sign came.
-    pub(super) fn ended(&mut self) {
+    pub(super) fn mark_ended(&mut self) {
         if self.stop.is_none() && self.unsaid {
             self.stop = Some(if self.has_calls() { StopReason::Tool } else { StopReason::End });
         }
@@ -115,50 +115,50 @@ impl PartialAnswer {
     }
 
     /// More text of the answer.
-    pub(super) fn text(&mut self, more: &Halved) -> Result<(), ModelFault> {
+    pub(super) fn add_text(&mut self, more: &Halved) -> Result<(), ModelFault> {
         if more.is_empty() || self.is_enough() {
             return Ok(());
         }
         if self.apart || !matches!(self.parts.last(), Some(Growing::Text(_))) {
-            self.close()?;
+            self.close_part()?;
             self.parts.push(Growing::Text(String::new()));
             self.apart = false;
         }
-        let text = self.half.join(more);
-        self.say(&text)
+        let text = self.half.join_next(more);
+        self.push_text(&text)
     }
 
     /// Adds to the last part, which is text.
-    fn say(&mut self, text: &str) -> Result<(), ModelFault> {
+    fn push_text(&mut self, text: &str) -> Result<(), ModelFault> {
         if text.is_empty() || self.is_enough() {
             return Ok(());
         }
         let heard = self.listening.as_mut().and_then(|listening| listening(text));
         let wanted = heard.and_then(|bytes| text.get(..bytes));
-        let (fits, beyond) = self.room(wanted.unwrap_or(text));
+        let (fits, beyond) = self.fit_text(wanted.unwrap_or(text));
         if let Some(Growing::Text(before)) = self.parts.last_mut() {
             before.push_str(fits);
         }
         self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
-        self.shown(fits, AnswerPiece::Text);
-        self.within(beyond)
+        self.show_piece(fits, AnswerPiece::Text);
+        self.check_room(beyond)
     }
 
     /// The last part is over. An unpaired half at its end stays unpaired.
-    fn close(&mut self) -> Result<(), ModelFault> {
-        match (self.half.end(), self.parts.last()) {
+    fn close_part(&mut self) -> Result<(), ModelFault> {
+        match (self.half.end_text(), self.parts.last()) {
             ("", _) => Ok(()),
-            (lone, Some(Growing::Text(_))) => self.say(lone),
-            (lone, _) => self.think(lone),
+            (lone, Some(Growing::Text(_))) => self.push_text(lone),
+            (lone, _) => self.push_thought(lone),
         }
     }
 
     /// The answer is over.
-    pub(super) fn end(&mut self) -> Result<(), ModelFault> {
-        self.close()?;
+    pub(super) fn end_answer(&mut self) -> Result<(), ModelFault> {
+        self.close_part()?;
         for part in &mut self.parts {
             if let Growing::Call(call, half) = part {
-                call.arguments.push_str(half.end());
+                call.arguments.push_str(half.end_text());
             }
         }
         // If a provider reports 0 although a prompt was read or an answer came, it has not counted.
@@ -173,11 +173,11 @@ impl PartialAnswer {
     /// The next text is a new part, even after text.
     pub(super) fn part_ends(&mut self) -> Result<(), ModelFault> {
         self.apart = true;
-        self.close()
+        self.close_part()
     }
 
     /// More reasoning, kept as a part of the answer under the provider's name for it.
-    pub(super) fn thought(
+    pub(super) fn add_thought(
         &mut self,
         provider: &'static str,
         field: &'static str,
@@ -187,21 +187,21 @@ impl PartialAnswer {
             return Ok(());
         }
         if !matches!(self.parts.last(), Some(Growing::Thought { field: before, .. }) if *before == field) {
-            self.close()?;
+            self.close_part()?;
             self.parts.push(Growing::Thought { provider, field, text: String::new() });
         }
-        let words = self.half.join(more);
-        self.think(&words)
+        let words = self.half.join_next(more);
+        self.push_thought(&words)
     }
 
     /// Adds to the last part, which is reasoning.
-    fn think(&mut self, words: &str) -> Result<(), ModelFault> {
-        let (fits, beyond) = self.room(words);
+    fn push_thought(&mut self, words: &str) -> Result<(), ModelFault> {
+        let (fits, beyond) = self.fit_text(words);
         if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
             text.push_str(fits);
         }
-        self.shown(fits, AnswerPiece::Reasoning);
-        self.within(beyond)
+        self.show_piece(fits, AnswerPiece::Reasoning);
+        self.check_room(beyond)
     }
 
     /// Reasoning that is only shown, because its block is kept as a whole.
@@ -209,20 +209,25 @@ impl PartialAnswer {
         if words.is_empty() {
             return Ok(());
         }
-        let (fits, beyond) = self.room(words);
-        self.shown(fits, AnswerPiece::Reasoning);
-        self.within(beyond)
+        let (fits, beyond) = self.fit_text(words);
+        self.show_piece(fits, AnswerPiece::Reasoning);
+        self.check_room(beyond)
     }
 
     /// A block of reasoning in the provider's own form. `further` bytes of it were not counted yet.
-    pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), ModelFault> {
-        self.close()?;
-        self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
-        self.counted(further)
+    pub(super) fn add_block(
+        &mut self,
+        provider: &str,
+        block: Value,
+        further: usize,
+    ) -> Result<(), ModelFault> {
+        self.close_part()?;
+        self.parts.push(Growing::Kept(reasoning::keep_block(provider, block)));
+        self.count_bytes(further)
     }
 
     /// A call begins. If the provider gives no id, it gets a generated one.
-    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, ModelFault> {
+    pub(super) fn begin_call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, ModelFault> {
         let id = id.filter(|id| !id.is_empty()).map_or_else(
             || {
                 self.drawn += 1;
@@ -231,15 +236,15 @@ impl PartialAnswer {
             str::to_owned,
         );
         let bytes = id.len() + name.len() + 1;
-        self.close()?;
+        self.close_part()?;
         let call = NativeCall { id, name: name.to_owned(), arguments: String::new() };
         self.parts.push(Growing::Call(call, Half::default()));
-        self.counted(bytes)?;
+        self.count_bytes(bytes)?;
         Ok(Slot(self.parts.len() - 1))
     }
 
     /// The call at that position.
-    pub(super) fn called(&self, slot: Slot) -> Option<&NativeCall> {
+    pub(super) fn find_call(&self, slot: Slot) -> Option<&NativeCall> {
         match self.parts.get(slot.0) {
             Some(Growing::Call(call, _)) => Some(call),
             _ => None,
@@ -247,35 +252,35 @@ impl PartialAnswer {
     }
 
     /// More of the called tool's name.
-    pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), ModelFault> {
-        let (fits, beyond) = self.room(text);
+    pub(super) fn add_name(&mut self, slot: Slot, text: &str) -> Result<(), ModelFault> {
+        let (fits, beyond) = self.fit_text(text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.name.push_str(fits);
         }
-        self.within(beyond)
+        self.check_room(beyond)
     }
 
     /// More of its arguments.
-    pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), ModelFault> {
+    pub(super) fn add_arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), ModelFault> {
         let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
-        let text = half.join(more);
-        let (fits, beyond) = self.room(&text);
+        let text = half.join_next(more);
+        let (fits, beyond) = self.fit_text(&text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.arguments.push_str(fits);
             let (number, name, arguments) = (slot.0, call.name.clone(), fits.to_owned());
             (self.watcher)(AnswerPiece::Call { number, name, arguments });
         }
-        self.within(beyond)
+        self.check_room(beyond)
     }
 
     /// A fault with the partial answer. The request may be charged once the provider has begun to answer.
-    pub(super) fn fault(&self, kind: ModelFaultKind, words: impl Into<String>) -> ModelFault {
+    pub(super) fn build_fault(&self, kind: ModelFaultKind, words: impl Into<String>) -> ModelFault {
         ModelFault {
             kind,
             words: words.into(),
             status: Some(200),
             retry_after_ms: None,
-            partial: self.partial(),
+            partial: self.as_text(),
             may_be_paid: true,
         }
     }
@@ -287,17 +292,19 @@ impl PartialAnswer {
             Growing::Text(text) => MessagePart::Text(text),
             // JSON in arguments may hold lone halves, which no parser accepts.
             Growing::Call(call, _) => {
-                let arguments = repaired(&call.arguments).into_owned();
+                let arguments = repair_json(&call.arguments).into_owned();
                 MessagePart::Call(NativeCall { arguments, ..call })
             }
-            Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),
+            Growing::Thought { provider, field, text } => {
+                reasoning::keep_block(provider, json!({ field: text }))
+            }
             Growing::Kept(part) => part,
         });
         ModelAnswer { parts: parts.collect(), stop, usage: self.usage, by }
     }
 
     /// Text as received; each call on a separate line, with its name and its arguments as far as they came.
-    fn partial(&self) -> String {
+    fn as_text(&self) -> String {
         let mut partial = String::new();
         for part in &self.parts {
             match part {
@@ -313,30 +320,30 @@ impl PartialAnswer {
     }
 
     /// As much of a text as fits, in whole characters, and whether there was more.
-    fn room<'t>(&mut self, text: &'t str) -> (&'t str, bool) {
+    fn fit_text<'t>(&mut self, text: &'t str) -> (&'t str, bool) {
         let room = self.most.saturating_sub(self.bytes);
         let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
         self.bytes += fits.len();
         (fits, fits.len() < text.len())
     }
 
-    fn shown(&mut self, words: &str, piece: fn(String) -> AnswerPiece) {
+    fn show_piece(&mut self, words: &str, piece: fn(String) -> AnswerPiece) {
         if !words.is_empty() {
             (self.watcher)(piece(words.to_owned()));
         }
     }
 
-    fn counted(&mut self, bytes: usize) -> Result<(), ModelFault> {
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), ModelFault> {
         self.bytes = self.bytes.saturating_add(bytes);
-        self.within(self.bytes > self.most)
+        self.check_room(self.bytes > self.most)
     }
 
-    fn within(&self, beyond: bool) -> Result<(), ModelFault> {
+    fn check_room(&self, beyond: bool) -> Result<(), ModelFault> {
         if beyond { Err(self.too_large()) } else { Ok(()) }
     }
 
     /// The most bytes that it accepts.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn most_bytes(&self) -> usize {
         self.most
     }
 
@@ -347,7 +354,7 @@ impl PartialAnswer {
              carried out",
             self.most
         );
-        self.fault(ModelFaultKind::TooLarge, words)
+        self.build_fault(ModelFaultKind::TooLarge, words)
     }
 }
 

@@ -17,22 +17,25 @@ pub struct RequestReserve {
 
 /// The cost of a usage. `None` if the model has no price or the provider did not report both counts.
 #[must_use]
-pub fn cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> {
+pub fn compute_cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> {
     let (price, read, written) = (price?, usage.tokens_in?, usage.tokens_out?);
     let cached = usage.cached.unwrap_or(0).min(read);
-    of(price, [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)])
+    sum_amounts(
+        price,
+        [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)],
+    )
 }
 
 /// The most that a request may cost if it reads `tokens_in` and writes at most `max_output`.
 #[must_use]
-pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> RequestReserve {
+pub fn reserve_cost(price: Option<&Price>, tokens_in: u64, max_output: u64) -> RequestReserve {
     let money = price.and_then(|price| {
         let dearest = if cached_price(price).micros > price.tokens_in.micros {
             cached_price(price)
         } else {
             price.tokens_in
         };
-        of(price, [(tokens_in, dearest), (max_output, price.tokens_out), (0, price.tokens_in)])
+        sum_amounts(price, [(tokens_in, dearest), (max_output, price.tokens_out), (0, price.tokens_in)])
     });
     RequestReserve { tokens: tokens_in.saturating_add(max_output), money }
 }
@@ -43,7 +46,7 @@ fn cached_price(price: &Price) -> Money {
 
 /// The sum of the amounts. `None` for several currencies or a price for zero tokens. A sum beyond the range becomes
 /// the maximum, so that a budget refuses it.
-fn of(price: &Price, items: [(u64, Money); 3]) -> Option<Money> {
+fn sum_amounts(price: &Price, items: [(u64, Money); 3]) -> Option<Money> {
     let currency = price.tokens_in.currency;
     let one = items.iter().all(|(_, money)| money.currency == currency);
     if !one || price.per == 0 {
@@ -73,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_usage_costs_to_the_millionth_and_is_rounded_up_once() {
-        let cost = |price: &Price, usage: &TokenUsage| cost(Some(price), usage).map(|money| money.micros);
+        let cost =
+            |price: &Price, usage: &TokenUsage| compute_cost(Some(price), usage).map(|money| money.micros);
         let smart = price(["3", "15", "0.3"], 1_000_000);
         assert_eq!(cost(&smart, &usage(1_000, 200, Some(900))), Some(300 + 270 + 3_000));
         assert_eq!(cost(&smart, &usage(1_000, 200, None)), Some(3_000 + 3_000));
@@ -91,18 +95,18 @@ mod tests {
     #[test]
     fn what_has_no_price_or_no_count_costs_nothing_that_is_known() {
         let smart = price(["3", "15", ""], 1_000_000);
-        assert_eq!(cost(None, &usage(1, 1, None)), None);
-        assert_eq!(cost(Some(&smart), &TokenUsage { tokens_out: None, ..usage(1, 1, None) }), None);
-        assert_eq!(cost(Some(&Price { per: 0, ..smart }), &usage(1, 1, None)), None);
+        assert_eq!(compute_cost(None, &usage(1, 1, None)), None);
+        assert_eq!(compute_cost(Some(&smart), &TokenUsage { tokens_out: None, ..usage(1, 1, None) }), None);
+        assert_eq!(compute_cost(Some(&Price { per: 0, ..smart }), &usage(1, 1, None)), None);
         let euro = Money::parse("1 EUR").expect("an amount");
-        assert_eq!(cost(Some(&Price { tokens_out: euro, ..smart }), &usage(1, 1, None)), None);
+        assert_eq!(compute_cost(Some(&Price { tokens_out: euro, ..smart }), &usage(1, 1, None)), None);
     }
 
     #[test]
     fn a_reserve_is_the_most_that_a_request_may_cost() {
         let smart = price(["3", "15", "3.75"], 1_000_000);
-        let kept = reserve(Some(&smart), 1_000, 200);
+        let kept = reserve_cost(Some(&smart), 1_000, 200);
         assert_eq!((kept.tokens, kept.money.map(|money| money.micros)), (1_200, Some(3_750 + 3_000)));
-        assert_eq!(reserve(None, u64::MAX, 1), RequestReserve { tokens: u64::MAX, money: None });
+        assert_eq!(reserve_cost(None, u64::MAX, 1), RequestReserve { tokens: u64::MAX, money: None });
     }
 }

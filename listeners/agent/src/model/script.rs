@@ -94,7 +94,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn texts(self) -> Vec<String> {
+    fn into_texts(self) -> Vec<String> {
         match self {
             Wanted::One(text) => vec![text],
             Wanted::All(texts) => texts,
@@ -175,10 +175,11 @@ impl Script {
     ///
     /// # Errors
     /// The first fault.
-    pub fn read(text: &str) -> Result<Self, ScriptError> {
+    pub fn from_text(text: &str) -> Result<Self, ScriptError> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let written: BTreeMap<String, Vec<Spanned<Written>>> =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error, text))?;
+            serde_saphyr::from_str_with_options(text, options)
+                .map_err(|error| describe_unreadable(&error, text))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
             let replies: Result<Vec<Reply>, ScriptError> = (1usize..)
@@ -186,7 +187,7 @@ impl Script {
                 .map(|(number, reply)| {
                     let at = reply.referenced;
                     let place = [at.line(), at.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-                    reply.value.checked(place.into()).map_err(|words| ScriptError {
+                    reply.value.check_written(place.into()).map_err(|words| ScriptError {
                         place: None,
                         words: format!("answer {number} of {agent}: {words}"),
                     })
@@ -200,7 +201,7 @@ impl Script {
     /// The answers that no call has used yet. An answer with `times: always` may be given any number of times, also
     /// never.
     #[must_use]
-    pub fn unused(&self) -> Vec<UnusedAnswer> {
+    pub fn unused_answers(&self) -> Vec<UnusedAnswer> {
         let each = self
             .agents
             .iter()
@@ -233,7 +234,7 @@ impl Script {
 }
 
 impl Written {
-    fn checked(self, place: (usize, usize)) -> Result<Reply, String> {
+    fn check_written(self, place: (usize, usize)) -> Result<Reply, String> {
         if self.say.is_none() && self.call.is_none() && self.error.is_none() {
             return Err("it says nothing: write say, call or error".to_owned());
         }
@@ -264,18 +265,19 @@ impl Written {
             .map(|pattern| Regex::new(pattern).map_err(|error| format!("need: `{pattern}`: {error}")));
         let error = match self.error {
             Some(failing) => {
-                let after = failing.retry_after.as_deref().map(|text| milliseconds("retry_after", text));
+                let after = failing.retry_after.as_deref().map(|text| read_milliseconds("retry_after", text));
                 Some((failing.status, after.transpose()?))
             }
             None => None,
         };
-        let delay = self.delay.as_deref().map(|text| milliseconds("delay", text)).transpose()?.unwrap_or(0);
+        let delay =
+            self.delay.as_deref().map(|text| read_milliseconds("delay", text)).transpose()?.unwrap_or(0);
         Ok(Reply {
             place,
             given: AtomicUsize::new(0),
             parts,
-            only_if: self.only_if.map(Wanted::texts).unwrap_or_default(),
-            asked: self.asked.map(Wanted::texts).unwrap_or_default(),
+            only_if: self.only_if.map(Wanted::into_texts).unwrap_or_default(),
+            asked: self.asked.map(Wanted::into_texts).unwrap_or_default(),
             times: match self.times {
                 None => 1,
                 Some(Times::Count(count)) => count.get(),
@@ -293,7 +295,7 @@ impl Written {
 }
 
 /// The parser's message, with its place.
-fn unreadable(error: &serde_saphyr::Error, text: &str) -> ScriptError {
+fn describe_unreadable(error: &serde_saphyr::Error, text: &str) -> ScriptError {
     let said = error.without_snippet().to_string();
     let Some(place) = error.location() else { return ScriptError { place: None, words: said } };
     let told = said.strip_suffix(&format!(" at line {}, column {}", place.line(), place.column()));
@@ -315,7 +317,7 @@ fn cut_off(told: &str, line: &str) -> Option<String> {
 }
 
 /// A duration as in the organism file, up to a minute.
-fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
+fn read_milliseconds(key: &str, text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: Option<u64> = digits.parse().ok();
     let factor = match text.get(digits.len()..) {
@@ -351,30 +353,30 @@ impl ScriptedModel {
 
     /// The same model with another way to wait for its delays.
     #[must_use]
-    pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
+    pub fn with_sleeper(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
     }
 
     /// The first answer that the call has not used and whose condition holds.
-    fn reply(
+    fn find_reply(
         &self,
         shown: &str,
         asked: &str,
         course: &CallHistory,
     ) -> Result<(usize, &Reply), Box<ModelFault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
-            return Err(self.missing("the script has no answers for it"));
+            return Err(self.report_missing("the script has no answers for it"));
         };
         // A single step, so a poisoned count is still correct.
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = calls.of(list, course);
-        if let Some(at) = used.next(list, shown, asked) {
-            used.take(at);
-            let reply = list.get(at).ok_or_else(|| self.missing("its list has changed"))?;
+        let used = calls.find_use(list, course);
+        if let Some(at) = used.find_next(list, shown, asked) {
+            used.count_use(at);
+            let reply = list.get(at).ok_or_else(|| self.report_missing("its list has changed"))?;
             reply.given.fetch_add(1, Ordering::Relaxed);
             return Ok((at + 1, reply));
         }
-        let waiting = used.conditional(list);
+        let waiting = used.count_conditional(list);
         let all = list.len();
         let words = match waiting {
             0 => format!("the script has {all} answers for it, and this call has used them all"),
@@ -383,23 +385,23 @@ impl ScriptedModel {
                 all - waiting
             ),
         };
-        Err(self.missing(&words))
+        Err(self.report_missing(&words))
     }
 
     /// The fault for a missing answer. The script records it.
-    fn missing(&self, words: &str) -> Box<ModelFault> {
-        let fault = self.fault(words);
+    fn report_missing(&self, words: &str) -> Box<ModelFault> {
+        let fault = self.build_fault(words);
         self.script.missed.lock().unwrap_or_else(PoisonError::into_inner).push(fault.words.clone());
         fault
     }
 
     /// An answer that was cut because enough was read. A provider would not have reported its usage yet.
-    fn cut(&self, said: String) -> ModelAnswer {
+    fn cut_answer(&self, said: String) -> ModelAnswer {
         let (parts, usage) = (vec![MessagePart::Text(said)], TokenUsage::default());
         ModelAnswer { parts, stop: StopReason::Cut, usage, by: self.name.clone() }
     }
 
-    fn fault(&self, words: &str) -> Box<ModelFault> {
+    fn build_fault(&self, words: &str) -> Box<ModelFault> {
         let words = format!("model {}, agent {}: {words}", self.name, self.agent);
         Box::new(ModelFault {
             kind: ModelFaultKind::Unavailable,
@@ -411,7 +413,7 @@ impl ScriptedModel {
         })
     }
 
-    async fn answer(
+    async fn answer_request(
         script: Arc<Self>,
         request: ModelRequest,
         mut watcher: AnswerWatcher,
@@ -420,7 +422,7 @@ impl ScriptedModel {
         let since = request.messages.rsplit(|message| message.role == MessageAuthor::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
         let asked = request.messages.first().map(words_of).unwrap_or_default();
-        let (number, reply) = script.reply(&shown, &asked, &request.course)?;
+        let (number, reply) = script.find_reply(&shown, &asked, &request.course)?;
         let whole = format!(
             "{}\n{}",
             request.system,
@@ -428,16 +430,16 @@ impl ScriptedModel {
         );
         if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
             let words = format!("answer {number} needs `{}` in the prompt, which has none", missing.as_str());
-            return Err(script.missing(&words));
+            return Err(script.report_missing(&words));
         }
         if let Some((status, retry_after_ms)) = reply.error {
-            let mut fault = script.fault(&format!("the script answers with status {status}"));
+            let mut fault = script.build_fault(&format!("the script answers with status {status}"));
             fault.kind = kind_of(status);
             (fault.status, fault.retry_after_ms) = (Some(status), retry_after_ms);
             return Err(fault);
         }
         let text: String = reply.parts.iter().filter_map(text_of).collect();
-        let mut listening = request.enough.as_ref().map(super::EnoughCheck::listening);
+        let mut listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);
         let mut characters = text.chars().peekable();
         let mut said = String::new();
         while characters.peek().is_some() {
@@ -447,7 +449,7 @@ impl ScriptedModel {
             said.push_str(wanted.unwrap_or(&piece));
             watcher(AnswerPiece::Text(wanted.unwrap_or(&piece).to_owned()));
             if wanted.is_some() {
-                return Ok(script.cut(said));
+                return Ok(script.cut_answer(said));
             }
             if !reply.delay.is_zero() {
                 script.sleeper.sleep(reply.delay).await;
@@ -460,7 +462,7 @@ impl ScriptedModel {
             }
         }
         if reply.cut {
-            let mut fault = script.fault("the stream ended without its end");
+            let mut fault = script.build_fault("the stream ended without its end");
             (fault.kind, fault.partial, fault.may_be_paid) = (ModelFaultKind::Truncated, text, true);
             return Err(fault);
         }
@@ -505,7 +507,7 @@ fn text_of(part: &MessagePart) -> Option<&str> {
 
 impl Model for Arc<ScriptedModel> {
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
-        let answer = ScriptedModel::answer(self.clone(), request, watcher);
+        let answer = ScriptedModel::answer_request(self.clone(), request, watcher);
         Box::pin(async move { answer.await.map_err(|fault| *fault) })
     }
 }

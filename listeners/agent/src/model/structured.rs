@@ -7,7 +7,7 @@ use super::{ModelRequest, RequestToolChoice};
 
 /// The schema of a request, if its root is an object: several providers accept no other. Together with callable tools
 /// it goes only to providers that accept both. Others refuse the request, or stop calling tools.
-pub(super) fn of(request: &ModelRequest, takes_both: bool) -> Option<&Value> {
+pub(super) fn find_schema(request: &ModelRequest, takes_both: bool) -> Option<&Value> {
     let schema = request.schema.as_deref()?;
     let is_alone = request.tools.is_empty() || request.choice == Some(RequestToolChoice::None);
     let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
@@ -16,20 +16,20 @@ pub(super) fn of(request: &ModelRequest, takes_both: bool) -> Option<&Value> {
 
 /// The schema, reduced to the part of JSON Schema that Anthropic accepts; it refuses every other keyword. Keywords
 /// that only limit values are left out. `None` if the rest would mean something else.
-pub(super) fn narrowed(schema: &Value) -> Option<Value> {
+pub(super) fn narrow_schema(schema: &Value) -> Option<Value> {
     let Value::Object(schema) = schema else { return None };
     let mut narrow = Map::new();
     for (key, value) in schema {
         let (key, value) = match key.as_str() {
             "type" | "enum" | "const" | "title" | "description" | "required" => (key.as_str(), value.clone()),
-            "items" => (key.as_str(), narrowed(value)?),
+            "items" => (key.as_str(), narrow_schema(value)?),
             "properties" => {
                 let properties = value.as_object()?.iter();
-                let each = properties.map(|(name, one)| Some((name.clone(), narrowed(one)?)));
+                let each = properties.map(|(name, one)| Some((name.clone(), narrow_schema(one)?)));
                 (key.as_str(), Value::Object(each.collect::<Option<Map<_, _>>>()?))
             }
             "anyOf" | "oneOf" => {
-                ("anyOf", value.as_array()?.iter().map(narrowed).collect::<Option<Value>>()?)
+                ("anyOf", value.as_array()?.iter().map(narrow_schema).collect::<Option<Value>>()?)
             }
             // References may be circular, and the other keywords require properties that have no name here.
             "$ref" | "$dynamicRef" | "patternProperties" | "allOf" | "if" | "not" => return None,
@@ -73,7 +73,7 @@ mod tests {
                 "one": {"anyOf": [{"type": "string"}, {"type": "null"}]},
             },
         });
-        assert_eq!(narrowed(&schema), Some(narrow));
+        assert_eq!(narrow_schema(&schema), Some(narrow));
         for other in [
             json!(true),
             json!({"type": "object"}),
@@ -81,7 +81,7 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"$ref": "#"}}}),
             json!({"anyOf": [], "oneOf": []}),
         ] {
-            assert_eq!(narrowed(&other), None, "{other}");
+            assert_eq!(narrow_schema(&other), None, "{other}");
         }
     }
 }

@@ -27,14 +27,14 @@ const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
 
 /// Accepts a possible answer and decides how to read it. The beginning of the body counts, not the stated type:
 /// servers state many different types. Any other answer is a fault.
-pub(super) async fn refuse(
+pub(super) async fn check_answer(
     answer: &mut HttpAnswer,
     asked: &AskedProvider,
     framing: StreamFraming,
     limits: &HttpLimits,
     until: Instant,
 ) -> Result<Shape, ModelFault> {
-    let (stated, packed) = (stated(answer, CONTENT_TYPE), stated(answer, CONTENT_ENCODING));
+    let (stated, packed) = (read_header(answer, CONTENT_TYPE), read_header(answer, CONTENT_ENCODING));
     let is_plain = packed.is_empty() || packed == "identity";
     // A page comes from a server in front of the provider.
     if answer.status == 200 && is_plain && stated != "text/html" {
@@ -53,11 +53,11 @@ pub(super) async fn refuse(
             _ => {}
         }
     }
-    Err(unfit(answer, asked, framing, limits, (&stated, &packed)).await)
+    Err(build_unfit_fault(answer, asked, framing, limits, (&stated, &packed)).await)
 }
 
 /// The fault for an answer that does not match the form.
-async fn unfit(
+async fn build_unfit_fault(
     answer: &mut HttpAnswer,
     asked: &AskedProvider,
     framing: StreamFraming,
@@ -65,11 +65,12 @@ async fn unfit(
     (stated, packed): (&str, &str),
 ) -> ModelFault {
     let (status, retry_after_ms) = (answer.status, retry_after_ms(&answer.headers));
-    let body = beginning(answer, limits).await;
-    let complaint = Complaint::read(&body);
-    let is_error = serde_json::from_slice::<Value>(&body).is_ok_and(|value| Complaint::of(&value).is_some());
+    let body = read_beginning(answer, limits).await;
+    let complaint = Complaint::from_body(&body);
+    let is_error =
+        serde_json::from_slice::<Value>(&body).is_ok_and(|value| Complaint::from_value(&value).is_some());
     if !(200..300).contains(&status) || is_error {
-        return complaint.fault(asked, status, retry_after_ms);
+        return complaint.build_fault(asked, status, retry_after_ms);
     }
     let is_page = stated == "text/html" || body.trim_ascii_start().starts_with(b"<");
     let is_plain = packed.is_empty() || packed == "identity";
@@ -83,24 +84,27 @@ async fn unfit(
     };
     // A provider that answers in another form has still done the work. A page comes from a server in front of it.
     let may_be_paid = !is_page;
-    ModelFault { retry_after_ms, may_be_paid, ..strange(asked, status, &with, &complaint) }
+    ModelFault { retry_after_ms, may_be_paid, ..build_strange_fault(asked, status, &with, &complaint) }
 }
 
 /// The fault for complete JSON without an answer.
-pub(super) fn empty(asked: &AskedProvider, answer: &HttpAnswer, body: &str) -> ModelFault {
-    let stated = stated(answer, CONTENT_TYPE);
+pub(super) fn build_empty_fault(asked: &AskedProvider, answer: &HttpAnswer, body: &str) -> ModelFault {
+    let stated = read_header(answer, CONTENT_TYPE);
     let with = if stated.is_empty() {
         "JSON that holds no answer".to_owned()
     } else {
         format!("{stated} that holds no answer")
     };
-    ModelFault { may_be_paid: true, ..strange(asked, 200, &with, &Complaint::read(body.as_bytes())) }
+    ModelFault {
+        may_be_paid: true,
+        ..build_strange_fault(asked, 200, &with, &Complaint::from_body(body.as_bytes()))
+    }
 }
 
-fn strange(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> ModelFault {
-    let (shown, name) = (complaint.shown(asked), &asked.model.name);
+fn build_strange_fault(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> ModelFault {
+    let (shown, name) = (complaint.excerpt_message(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
-    asked.fault(ModelFaultKind::Unavailable, Some(status), words)
+    asked.build_fault(ModelFaultKind::Unavailable, Some(status), words)
 }
 
 /// Types of content that a stream has.
@@ -112,13 +116,13 @@ pub(super) const fn types_of(framing: StreamFraming) -> &'static [&'static str] 
 }
 
 /// The value of a header before its parameters, in lowercase. Empty if it is missing.
-fn stated(answer: &HttpAnswer, name: HeaderName) -> String {
+fn read_header(answer: &HttpAnswer, name: HeaderName) -> String {
     let value = answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// The beginning of a body, limited by the size of errors and by time.
-async fn beginning(answer: &mut HttpAnswer, limits: &HttpLimits) -> Vec<u8> {
+async fn read_beginning(answer: &mut HttpAnswer, limits: &HttpLimits) -> Vec<u8> {
     let (mut body, until) = (Vec::new(), Instant::now() + limits.idle.min(limits.first));
     while body.len() < limits.error_body {
         let BodyPart::Bytes(bytes) = answer.next(until).await else { break };

@@ -6,7 +6,7 @@
 
 mod tools;
 
-pub(crate) use tools::{arguments, build, tool};
+pub(crate) use tools::{build_payload, build_tool, read_arguments_schema};
 
 use systole_kit::schema::TextElements;
 use systole_kit::writer::XmlWriter;
@@ -33,7 +33,7 @@ pub(crate) struct Primitive {
     pub(crate) example: &'static str,
 }
 
-const fn row(
+const fn build_row(
     local: &'static str,
     tool: &'static str,
     attributes: &'static [&'static str],
@@ -44,11 +44,11 @@ const fn row(
     Primitive { local, namespace, tool, attributes, alone: false, about, example }
 }
 
-const fn alone(primitive: Primitive) -> Primitive {
+const fn with_alone(primitive: Primitive) -> Primitive {
     Primitive { alone: true, ..primitive }
 }
 
-const fn question(local: &'static str, about: &'static str, example: &'static str) -> Primitive {
+const fn build_question(local: &'static str, about: &'static str, example: &'static str) -> Primitive {
     Primitive {
         local,
         namespace: namespaces::META,
@@ -62,7 +62,7 @@ const fn question(local: &'static str, about: &'static str, example: &'static st
 
 impl Primitive {
     /// Which of its elements hold only text.
-    pub(crate) fn texts(&self) -> Option<TextElements> {
+    pub(crate) fn text_elements(&self) -> Option<TextElements> {
         match self.local {
             SPAWN => Some(TextElements::holding("initial-payload", TextElements::payload())),
             TIMER => Some(TextElements::text()),
@@ -101,7 +101,7 @@ pub(crate) const RECALL: &str = "recall";
 const ALL: [Primitive; 12] = [
     Primitive {
         namespace: namespaces::WORKFLOW,
-        ..row(
+        ..build_row(
             TASK,
             TASK,
             &[],
@@ -109,65 +109,71 @@ const ALL: [Primitive; 12] = [
             "<task role=\"historian\">Find out when it was built.</task>",
         )
     },
-    row(
+    build_row(
         SPAWN,
         "spawn_thread",
         &[],
         "Has a tool work in a child thread while you go on. Its end reaches you as <thread-finished>.",
         "<spawn-thread suggested_sub_id=\"first\"><initial-payload>{}</initial-payload></spawn-thread>",
     ),
-    row(
+    build_row(
         AWAIT,
         "await_threads",
         &["mode"],
         "Waits for child threads: mode is all, any, or how many. Without a <thread id=\"…\"/> in it, all that are open are meant.",
         "<await-threads mode=\"all\"/>",
     ),
-    row(
+    build_row(
         "cancel-thread",
         "cancel_thread",
         &["id"],
         "Ends a child thread, by the id that <thread-spawned> says.",
         "<cancel-thread id=\"sess-0123456789ab.first\"/>",
     ),
-    row(
+    build_row(
         TIMER,
         "set_timer",
         &["id", "after", "every"],
         "Tells you its text after a time, or every so often (every for after): 1s or longer, in s, m, h or d.",
         "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",
     ),
-    row("cancel-timer", "cancel_timer", &["id"], "Cancels a timer of yours.", "<cancel-timer id=\"look\"/>"),
-    alone(row(
+    build_row(
+        "cancel-timer",
+        "cancel_timer",
+        &["id"],
+        "Cancels a timer of yours.",
+        "<cancel-timer id=\"look\"/>",
+    ),
+    with_alone(build_row(
         ASK,
         "ask_person",
         &["expires"],
         "Asks a person and waits: the answer is one of the choices, or the person's own words if there are none. A <show/> shows the person a message of this conversation by its number. expires is 1s to 365d.",
         "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
     )),
-    row(
+    build_row(
         CLEAR,
         "clear_context",
         &["keep"],
         "Shows you this conversation no more but for its request and so many of its last messages.",
         "<clear-context keep=\"10\"/>",
     ),
-    alone(row(
+    with_alone(build_row(
         RECALL,
         "recall",
         &["from_seq", "to_seq", "offset", "length"],
         "Shows you messages of this conversation again by their numbers, cleared or not; offset and length count characters.",
         "<recall from_seq=\"1\" to_seq=\"1\"/>",
     )),
-    alone(row(
+    with_alone(build_row(
         PLAN,
         "todo_until",
         &["condition"],
         "Notes a plan, beside an action or alone. Write it again with the same condition when a step is done.",
         "<todo-until condition=\"the question is answered\"><step done=\"true\">search</step><step done=\"false\">answer</step></todo-until>",
     )),
-    question("describe", "Says what a tool is made of.", "<describe element=\"{}\"/>"),
-    question(
+    build_question("describe", "Says what a tool is made of.", "<describe element=\"{}\"/>"),
+    build_question(
         "list-capabilities",
         "Lists the tools that there are, and whose they are.",
         "<list-capabilities/>",
@@ -176,8 +182,12 @@ const ALL: [Primitive; 12] = [
 
 /// The primitives whose elements are known in the text of an agent. A peer's element, a final and the agent's own tag
 /// take precedence over a primitive with the same name.
-pub(crate) fn named(agent: &AgentSpec, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
-    let is_free = |primitive: &&Primitive| primitive.local != agent.name && !contracts.has(primitive.local);
+pub(crate) fn list_known(
+    agent: &AgentSpec,
+    contracts: &Contracts,
+) -> impl Iterator<Item = &'static Primitive> {
+    let is_free =
+        |primitive: &&Primitive| primitive.local != agent.name && !contracts.has_element(primitive.local);
     ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
 }
 
@@ -191,19 +201,22 @@ fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
 }
 
 /// The primitives that the agent's prompt lists.
-pub(crate) fn told(agent: &AgentSpec, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
+pub(crate) fn list_prompted(
+    agent: &AgentSpec,
+    contracts: &Contracts,
+) -> impl Iterator<Item = &'static Primitive> {
     let acts = !contracts.actions.is_empty();
-    let spawns = spawned(contracts).next().is_some();
+    let spawns = list_spawnable(contracts).next().is_some();
     let threads = move |primitive: &Primitive| spawns || primitive.local != SPAWN;
     let is_told = move |primitive: &Primitive| acts || primitive.alone || primitive.local == TASK;
-    named(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
+    list_known(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
 }
 
 /// The primitives that are native tools, each with its name. An agent without peers has none, so that its requests
 /// have no tools at all.
-pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
+pub(crate) fn list_native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
     let acts = !contracts.actions.is_empty();
-    let spawns = spawned(contracts).next().is_some();
+    let spawns = list_spawnable(contracts).next().is_some();
     let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
     let tools = tools.filter(|(primitive, _)| is_of_call(primitive, contracts));
     tools.filter(move |(primitive, _)| match primitive.local {
@@ -221,6 +234,6 @@ pub(crate) fn await_all() -> Option<Payload> {
 }
 
 /// The actions that a thread may begin with, without a recipient.
-pub(crate) fn spawned(contracts: &Contracts) -> impl Iterator<Item = &Action> {
+pub(crate) fn list_spawnable(contracts: &Contracts) -> impl Iterator<Item = &Action> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)
 }

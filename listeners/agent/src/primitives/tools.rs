@@ -16,7 +16,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use super::{Primitive, SPAWN, TASK};
 use crate::contracts::{Action, SchemaFault};
 use crate::model::Tool;
-use crate::show::slip;
+use crate::show::describe_slip;
 
 /// The schema of the arguments. Only `spawn_thread` is not part of it, since its arguments are those of another tool.
 static ARGUMENTS: LazyLock<Result<SchemaModel, String>> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ static ARGUMENTS: LazyLock<Result<SchemaModel, String>> = LazyLock::new(|| {
 });
 
 /// The schema of the arguments. An agent with native calls cannot start without it.
-pub(crate) fn arguments() -> Result<&'static SchemaModel, SchemaFault> {
+pub(crate) fn read_arguments_schema() -> Result<&'static SchemaModel, SchemaFault> {
     let unreadable = |words: &String| SchemaFault { name: "tools.xsd".to_owned(), words: words.clone() };
     ARGUMENTS.as_ref().map_err(unreadable)
 }
@@ -34,19 +34,23 @@ pub(crate) fn arguments() -> Result<&'static SchemaModel, SchemaFault> {
 const LABEL: &str = "[a-z0-9][a-z0-9-]{0,31}";
 
 /// The tool of a primitive, called `name`. Threads may begin with the tools in `peers`.
-pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Option<Tool> {
+pub(crate) fn build_tool(primitive: &Primitive, name: String, peers: &[&str]) -> Option<Tool> {
     if primitive.local == SPAWN {
-        return Some(Tool { name, description: primitive.about.to_owned(), parameters: spawning(peers) });
+        return Some(Tool {
+            name,
+            description: primitive.about.to_owned(),
+            parameters: build_spawn_schema(peers),
+        });
     }
     let element = primitive.tool?;
-    let model = arguments().ok()?;
+    let model = read_arguments_schema().ok()?;
     let schema = model.json_schema(element)?;
     // The rest is either in the schema's documentation, or models never write it.
     let description = model.documentation(element).unwrap_or(primitive.about).to_owned();
     Some(Tool { name, description, parameters: schema.schema })
 }
 
-fn spawning(peers: &[&str]) -> Value {
+fn build_spawn_schema(peers: &[&str]) -> Value {
     let pattern = format!("^{LABEL}$");
     json!({
         "type": "object",
@@ -65,30 +69,31 @@ fn spawning(peers: &[&str]) -> Value {
 }
 
 /// The payload for arguments, or their fault. `peers` are the tools that a thread may begin with.
-pub(crate) fn build(
+pub(crate) fn build_payload(
     primitive: &Primitive,
     arguments: &str,
     peers: &[(&str, &Action)],
 ) -> Result<Payload, String> {
     if primitive.local == SPAWN {
-        return spawn(arguments, peers);
+        return build_spawn(arguments, peers);
     }
     let element = primitive.tool.unwrap_or(primitive.local);
-    let model = self::arguments().map_err(|unreadable| unreadable.to_string())?;
+    let model = self::read_arguments_schema().map_err(|unreadable| unreadable.to_string())?;
     let built = model.from_json_text(element, arguments.as_bytes());
     let bytes = match built {
         Some(Ok(bytes)) => bytes,
-        Some(Err(slips)) => return Err(slips.iter().map(slip).collect::<Vec<_>>().join("\n")),
+        Some(Err(slips)) => return Err(slips.iter().map(describe_slip).collect::<Vec<_>>().join("\n")),
         None => return Err(format!("`{element}` is not a tool")),
     };
-    let fields = Field::read(&bytes).ok_or_else(|| format!("the arguments of {element} cannot be read"))?;
+    let fields =
+        Field::read_fields(&bytes).ok_or_else(|| format!("the arguments of {element} cannot be read"))?;
     if primitive.local == TASK {
-        return read_back(task(&fields));
+        return read_back(write_task(&fields));
     }
-    read_back(written(primitive, &fields))
+    read_back(write_fields(primitive, &fields))
 }
 
-fn task(fields: &[Field]) -> XmlWriter {
+fn write_task(fields: &[Field]) -> XmlWriter {
     let text = |name| text_of(fields, name).unwrap_or_default();
     let mut writer = XmlWriter::new();
     writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
@@ -104,7 +109,7 @@ struct Field {
 }
 
 impl Field {
-    fn read(bytes: &[u8]) -> Option<Vec<Self>> {
+    fn read_fields(bytes: &[u8]) -> Option<Vec<Self>> {
         let mut gate = Gate::strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open = Vec::new();
         loop {
@@ -129,7 +134,7 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
-fn written(primitive: &Primitive, fields: &[Field]) -> XmlWriter {
+fn write_fields(primitive: &Primitive, fields: &[Field]) -> XmlWriter {
     let mut writer = XmlWriter::new();
     let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
@@ -172,7 +177,7 @@ struct Spawning {
     arguments: Box<RawValue>,
 }
 
-fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> {
+fn build_spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> {
     let wanted: Spawning = serde_json::from_str(arguments).map_err(|error| {
         format!("/spawn_thread: {error}; expected label (optional), tool and arguments, an object")
     })?;
@@ -192,7 +197,7 @@ fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> 
     let bytes = match known.model.from_json_text(&known.element.local, wanted.arguments.get().as_bytes()) {
         Some(Ok(bytes)) => bytes,
         Some(Err(slips)) => {
-            return Err(slips.iter().map(|one| within(&slip(one))).collect::<Vec<_>>().join("\n"));
+            return Err(slips.iter().map(|one| within(&describe_slip(one))).collect::<Vec<_>>().join("\n"));
         }
         None => return Err(within("its schema does not have the element")),
     };

@@ -7,18 +7,18 @@ use crate::contracts::Contracts;
 use crate::primitives::{self, Primitive, RECALL, SPAWN};
 use crate::spec::{AgentSpec, Dialect};
 
-use super::{titled, tools};
+use super::{add_title, tools};
 
-pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     if agent.dialect != Dialect::Xml {
         return None;
     }
     let mut lines = Vec::new();
-    for primitive in primitives::told(agent, contracts) {
+    for primitive in primitives::list_prompted(agent, contracts) {
         lines.push(format!("- <{}>: {}", primitive.local, primitive.about));
-        lines.extend(example(primitive, contracts).map(|example| format!("  Example: {example}")));
+        lines.extend(write_example(primitive, contracts).map(|example| format!("  Example: {example}")));
     }
-    (!lines.is_empty()).then(|| titled(agent, "core_tools", &lines.join("\n")))
+    (!lines.is_empty()).then(|| add_title(agent, "core_tools", &lines.join("\n")))
 }
 
 /// How an agent reads the rest of a message of its view after `offset` characters. `None` if a peer has the name.
@@ -32,7 +32,7 @@ pub(crate) fn reading_on(
     match agent.dialect {
         Dialect::Plain => None,
         Dialect::Xml => {
-            primitives::named(agent, contracts).find(|primitive| primitive.local == RECALL)?;
+            primitives::list_known(agent, contracts).find(|primitive| primitive.local == RECALL)?;
             let of = format!("<recall from_seq=\"{number}\" to_seq=\"{number}");
             Some(format!("{of}\" offset=\"{offset}\"/>"))
         }
@@ -41,7 +41,7 @@ pub(crate) fn reading_on(
                 tools::Means::Core(primitive) => primitive.local == RECALL,
                 tools::Means::Peer { .. } => false,
             };
-            let name = tools::native(contracts).into_iter().find(is_it)?.tool.name;
+            let name = tools::list_native(contracts).into_iter().find(is_it)?.tool.name;
             let of = format!("{name} {{\"from_seq\": {number}, \"to_seq\": {number}");
             Some(format!("{of}, \"offset\": {offset}}}"))
         }
@@ -49,12 +49,12 @@ pub(crate) fn reading_on(
 }
 
 /// A valid example, with the example of a tool or its name filled in.
-fn example(primitive: &Primitive, contracts: &Contracts) -> Option<String> {
+fn write_example(primitive: &Primitive, contracts: &Contracts) -> Option<String> {
     if !primitive.example.contains("{}") {
         return Some(primitive.example.to_owned());
     }
     let inside = match primitive.local {
-        SPAWN => primitives::spawned(contracts).find_map(tools::example)?,
+        SPAWN => primitives::list_spawnable(contracts).find_map(tools::write_example)?,
         _ => contracts.actions.first()?.known.element.local.to_string(),
     };
     Some(primitive.example.replace("{}", &inside))

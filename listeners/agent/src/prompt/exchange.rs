@@ -7,17 +7,17 @@ use crate::contracts::Contracts;
 use crate::show::{Mark, shown_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
-use super::{protocol, titled, tools};
+use super::{add_title, protocol, tools};
 
 /// The exchange. Only for actions in text, as native calls have an example in their own form.
-pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
-    let call = tools::example(first)?;
+    let call = tools::write_example(first)?;
     let thinking = match agent.thinking {
         ThinkingRule::Required => "<thinking>What I need first.</thinking>\n",
         ThinkingRule::Free => "",
     };
-    let given = first.given.first().and_then(|known| known.example());
+    let given = first.given.first().and_then(|known| known.build_example());
     let result = given.map_or_else(
         || "done".to_owned(),
         |payload| shown_judged(&payload, &Mark(String::new()), agent, contracts),
@@ -29,6 +29,6 @@ pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String
     };
     let written = format!("You write:\n{thinking}{call}");
     let shown = format!("You are shown:\n<tool_result tool_name=\"{local}\">{result}</tool_result>");
-    let ending = format!("You write:\n{last_thought}{}", protocol::ending(contracts));
-    Some(titled(agent, "one_exchange", &format!("{written}\n\n{shown}\n\n{ending}")))
+    let ending = format!("You write:\n{last_thought}{}", protocol::write_ending(contracts));
+    Some(add_title(agent, "one_exchange", &format!("{written}\n\n{shown}\n\n{ending}")))
 }

@@ -8,13 +8,13 @@ use systole_kit::schema::ILLEGAL;
 use crate::contracts::{Action, Contracts, Known};
 use crate::model::Tool;
 use crate::primitives::{self, Primitive};
-use crate::show::markup;
+use crate::show::write_markup;
 use crate::spec::{AgentSpec, Dialect};
 
-use super::titled;
+use super::add_title;
 
 /// The section about tools. `None` if there are none.
-pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     if contracts.actions.is_empty() || agent.dialect == Dialect::Native {
         return None;
     }
@@ -34,11 +34,11 @@ pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String
         if action.known.model.is_dangerous(local) {
             lines.push("  A person must approve it first.".to_owned());
         }
-        if let (Dialect::Xml, Some(example)) = (agent.dialect, example(action)) {
+        if let (Dialect::Xml, Some(example)) = (agent.dialect, write_example(action)) {
             lines.push(format!("  Example: {example}"));
         }
     }
-    Some(titled(agent, "tools", &lines.join("\n")))
+    Some(add_title(agent, "tools", &lines.join("\n")))
 }
 
 /// The names of those that get an action together, if it names none.
@@ -48,8 +48,8 @@ fn broadcast_takers(action: &Action) -> Option<String> {
 }
 
 /// A smallest valid call, as the model may write it.
-pub(super) fn example(action: &Action) -> Option<String> {
-    let written = markup(&action.known.example()?);
+pub(super) fn write_example(action: &Action) -> Option<String> {
+    let written = write_markup(&action.known.build_example()?);
     match action.takers.as_slice() {
         [first, _, ..] if action.broadcast.is_empty() => {
             let tag = format!("<{}", action.known.element.local);
@@ -83,24 +83,24 @@ pub(crate) enum Means {
 
 /// Tools for native calls: those of the peers, then those of the core. If a name is taken, the core's tool gets
 /// another.
-pub(crate) fn native(contracts: &Contracts) -> Vec<Native> {
-    let mut tools = peers(contracts);
-    let spawned = tools.iter().filter(|tool| spawned(contracts, tool).is_some());
+pub(crate) fn list_native(contracts: &Contracts) -> Vec<Native> {
+    let mut tools = list_peers(contracts);
+    let spawned = tools.iter().filter(|tool| find_spawnable(contracts, tool).is_some());
     let spawned: Vec<String> = spawned.map(|tool| tool.tool.name.clone()).collect();
     let spawned: Vec<&str> = spawned.iter().map(String::as_str).collect();
-    for (primitive, name) in primitives::native(contracts) {
+    for (primitive, name) in primitives::list_native(contracts) {
         let mut name = name.to_owned();
         while tools.iter().any(|tool| tool.tool.name == name) {
             name.insert_str(0, "core__");
         }
-        let tool = primitives::tool(primitive, name, &spawned);
+        let tool = primitives::build_tool(primitive, name, &spawned);
         tools.extend(tool.map(|tool| Native { tool, means: Means::Core(primitive) }));
     }
     tools
 }
 
 /// The action of a tool, if a thread may begin with it.
-pub(crate) fn spawned<'c>(contracts: &'c Contracts, native: &Native) -> Option<&'c Action> {
+pub(crate) fn find_spawnable<'c>(contracts: &'c Contracts, native: &Native) -> Option<&'c Action> {
     match &native.means {
         Means::Peer { action, .. } => {
             contracts.actions.get(*action).filter(|action| action.takers.len() == 1)
@@ -109,7 +109,7 @@ pub(crate) fn spawned<'c>(contracts: &'c Contracts, native: &Native) -> Option<&
     }
 }
 
-fn peers(contracts: &Contracts) -> Vec<Native> {
+fn list_peers(contracts: &Contracts) -> Vec<Native> {
     let mut tools = Vec::new();
     for (at, action) in contracts.actions.iter().enumerate() {
         let same = |other: &&Action| other.known.element.local == action.known.element.local;
@@ -117,14 +117,14 @@ fn peers(contracts: &Contracts) -> Vec<Native> {
         let is_alone = contracts.actions.iter().filter(same).count() == 1;
         if let Some(all) = broadcast_takers(action) {
             let name = if is_alone { local.to_owned() } else { format!("all__{local}") };
-            let mut tool = tool(&action.known, &all, tool_name(&name));
+            let mut tool = build_tool(&action.known, &all, tool_name(&name));
             tool.description.push_str(&format!("\nIt goes to {all} at once."));
             tools.push(Native { tool, means: Means::Peer { action: at, to: None } });
         }
         let is_unique = is_alone && action.takers.len() == 1;
         for taker in &action.takers {
             let name = if is_unique { local.to_owned() } else { format!("{taker}__{local}") };
-            let tool = tool(&action.known, taker, tool_name(&name));
+            let tool = build_tool(&action.known, taker, tool_name(&name));
             let to = (action.takers.len() > 1).then(|| taker.clone());
             tools.push(Native { tool, means: Means::Peer { action: at, to } });
         }
@@ -138,7 +138,7 @@ fn tool_name(name: &str) -> String {
     name.chars().map(plain).take(64).collect()
 }
 
-fn tool(known: &Known, taker: &str, name: String) -> Tool {
+fn build_tool(known: &Known, taker: &str, name: String) -> Tool {
     let local = &known.element.local;
     let about = known.model.documentation(local).unwrap_or_default();
     let about = if about.is_empty() { format!("Sends <{local}> to {taker}.") } else { about.to_owned() };
@@ -149,11 +149,11 @@ fn tool(known: &Known, taker: &str, name: String) -> Tool {
     };
     let lines: Vec<String> =
         std::iter::once(about).chain(open.into_iter().filter(|line| line != ILLEGAL)).collect();
-    Tool { name, description: lines.join("\n"), parameters: object(parameters) }
+    Tool { name, description: lines.join("\n"), parameters: wrap_object(parameters) }
 }
 
 /// Providers accept only objects. Any other schema is wrapped under one key.
-fn object(schema: Value) -> Value {
+fn wrap_object(schema: Value) -> Value {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => schema,
         _ => {

@@ -11,9 +11,9 @@ pub(crate) fn code_words(payload: &Payload) -> Option<String> {
         return None;
     }
     match &*payload.name().local {
-        "search-result" | "query-result" => hits(payload),
-        "extract-result" => Some(extract(payload)),
-        "code-error" => Some(fault(payload)),
+        "search-result" | "query-result" => write_hits(payload),
+        "extract-result" => Some(write_extract(payload)),
+        "code-error" => Some(write_fault(payload)),
         _ => None,
     }
 }
@@ -52,33 +52,33 @@ pub(crate) fn code_in_part(words: &str, most: usize) -> Option<String> {
 /// The attributes of a start tag.
 type Attributes = Vec<(String, String)>;
 
-fn value<'a>(attributes: &'a Attributes, name: &str) -> &'a str {
+fn find_value<'a>(attributes: &'a Attributes, name: &str) -> &'a str {
     attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
 }
 
-fn attributes(gate: &Gate<'_>) -> Attributes {
+fn read_attributes(gate: &Gate<'_>) -> Attributes {
     let all = gate.attributes().iter().filter(|attribute| attribute.prefix.is_empty());
     all.map(|attribute| (attribute.local.to_owned(), attribute.value().into_owned())).collect()
 }
 
-fn hits(payload: &Payload) -> Option<String> {
+fn write_hits(payload: &Payload) -> Option<String> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.step().ok()? else { return None };
-    let root = attributes(&gate);
+    let root = read_attributes(&gate);
     let mut blocks = Vec::new();
     while let Some(tag) = gate.child().ok()? {
         let is_hit = tag.local == "hit";
-        let of = attributes(&gate);
+        let of = read_attributes(&gate);
         let text = gate.text_inside().ok()?;
         if is_hit {
-            blocks.push(block(&of, &text));
+            blocks.push(write_block(&of, &text));
         }
     }
     let mut words = Vec::new();
-    if value(&root, "kind") == "plain" {
+    if find_value(&root, "kind") == "plain" {
         words.push("No ranked result. These lines hold the text as it is written:".to_owned());
     }
-    let (found, files) = (value(&root, "found"), value(&root, "files"));
+    let (found, files) = (find_value(&root, "found"), find_value(&root, "files"));
     if blocks.is_empty() {
         words = vec![format!("Nothing found in {files} files. Try fewer or other words, or another path.")];
     }
@@ -87,17 +87,17 @@ fn hits(payload: &Payload) -> Option<String> {
     if shown > 0 && found.parse::<usize>().is_ok_and(|found| found > shown) {
         words.push(format!("{shown} results are shown; {found} places were found in {files} files."));
     }
-    if value(&root, "partial") == "true" {
+    if find_value(&root, "partial") == "true" {
         words.push("Not all files were searched: the search ended early, or a folder could not be read. Name a path.".to_owned());
     }
     Some(words.join("\n"))
 }
 
-fn extract(payload: &Payload) -> String {
+fn write_extract(payload: &Payload) -> String {
     let get = |name: &str| payload.attribute(name).map(|value| (name.to_owned(), value));
     let of: Attributes = ["file", "first", "last"].into_iter().filter_map(get).collect();
-    let mut words = block(&of, &payload.text());
-    if let Some(lines) = payload.attribute("lines").filter(|lines| *lines != value(&of, "last")) {
+    let mut words = write_block(&of, &payload.text());
+    if let Some(lines) = payload.attribute("lines").filter(|lines| *lines != find_value(&of, "last")) {
         words.push_str(&format!("\nThe file has {lines} lines."));
     }
     if let Some(also) = payload.attribute("also") {
@@ -106,17 +106,17 @@ fn extract(payload: &Payload) -> String {
     words
 }
 
-fn block(of: &Attributes, text: &str) -> String {
+fn write_block(of: &Attributes, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.saturating_add(1).max(3));
-    let (file, first, last) = (value(of, "file"), value(of, "first"), value(of, "last"));
+    let (file, first, last) = (find_value(of, "file"), find_value(of, "first"), find_value(of, "last"));
     format!("File: {file} Lines: {first}-{last}\n{fence}\n{text}\n{fence}")
 }
 
-fn fault(payload: &Payload) -> String {
+fn write_fault(payload: &Payload) -> String {
     let message = payload.text_of("message").unwrap_or_default();
     let mut words = format!("Error: {message}");
-    let nearest = nearest(payload);
+    let nearest = list_nearest(payload);
     if !nearest.is_empty() {
         words.push_str(&format!("\nNearest: {}", nearest.join(", ")));
     }
@@ -126,7 +126,7 @@ fn fault(payload: &Payload) -> String {
     words
 }
 
-fn nearest(payload: &Payload) -> Vec<String> {
+fn list_nearest(payload: &Payload) -> Vec<String> {
     let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
     let mut found = Vec::new();
     if matches!(gate.step(), Ok(GateStep::Open(_))) {

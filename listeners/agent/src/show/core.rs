@@ -6,13 +6,13 @@
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{Mark, quoted, shown};
+use super::{Mark, quote_attribute, show_payload};
 
 /// Parts of a core payload that a model does not need.
 const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
 
 /// A block of the core's text, unescaped.
-pub(crate) fn block(mark: &Mark, words: &str) -> String {
+pub(crate) fn write_block(mark: &Mark, words: &str) -> String {
     format!("<core-{}>\n{}\n</core-{}>", mark.0, words.trim_matches('\n'), mark.0)
 }
 
@@ -20,14 +20,14 @@ pub(crate) fn block(mark: &Mark, words: &str) -> String {
 pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
     let name = &*payload.name().local;
     let mut tag = format!("<{name}");
-    for (attribute, value) in attributes(payload) {
-        tag.extend([" ", &attribute, "=\"", &quoted(&mark.cover(&value)), "\""]);
+    for (attribute, value) in read_attributes(payload) {
+        tag.extend([" ", &attribute, "=\"", &quote_attribute(&mark.cover_mark(&value)), "\""]);
     }
-    let inside = inside(payload, mark);
+    let inside = write_inside(payload, mark);
     if inside.is_empty() { format!("{tag}/>") } else { format!("{tag}>{inside}</{name}>") }
 }
 
-fn attributes(payload: &Payload) -> Vec<(String, String)> {
+fn read_attributes(payload: &Payload) -> Vec<(String, String)> {
     let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
     if !matches!(gate.step(), Ok(GateStep::Open(_))) {
         return Vec::new();
@@ -38,20 +38,20 @@ fn attributes(payload: &Payload) -> Vec<(String, String)> {
 }
 
 /// A payload inside a core payload comes from others. Elements of the core inside it are read by their text.
-fn inside(payload: &Payload, mark: &Mark) -> String {
+fn write_inside(payload: &Payload, mark: &Mark) -> String {
     match payload.child() {
         Ok(child)
             if *child.name().ns == *namespaces::CORE && child.name().local.as_ref() != "final-report" =>
         {
-            children(payload, mark)
+            write_children(payload, mark)
         }
-        Ok(child) => shown(&child, mark),
-        Err(_) => super::escaped(&mark.cover(&payload.text())),
+        Ok(child) => show_payload(&child, mark),
+        Err(_) => super::escape_markup(&mark.cover_mark(&payload.text())),
     }
 }
 
 /// Recalled messages, and other core elements inside: each by its attributes and its text.
-fn children(payload: &Payload, mark: &Mark) -> String {
+fn write_children(payload: &Payload, mark: &Mark) -> String {
     let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return String::new();
     };
@@ -62,10 +62,16 @@ fn children(payload: &Payload, mark: &Mark) -> String {
     while let Ok(Some(tag)) = gate.child() {
         out.extend(["<", tag.local]);
         for attribute in gate.attributes().iter().filter(|a| a.prefix.is_empty() && a.local != "xmlns") {
-            out.extend([" ", attribute.local, "=\"", &quoted(&mark.cover(&attribute.value())), "\""]);
+            out.extend([
+                " ",
+                attribute.local,
+                "=\"",
+                &quote_attribute(&mark.cover_mark(&attribute.value())),
+                "\"",
+            ]);
         }
         let text = gate.text_inside().unwrap_or_default();
-        out.extend([">", &super::escaped(&mark.cover(&text)), "</", tag.local, ">"]);
+        out.extend([">", &super::escape_markup(&mark.cover_mark(&text)), "</", tag.local, ">"]);
     }
     out
 }

@@ -17,12 +17,12 @@ pub(crate) struct Failure {
 }
 
 /// Reads a failure.
-pub(crate) fn failure(error: &Payload) -> Failure {
+pub(crate) fn read_failure(error: &Payload) -> Failure {
     let told = |name: &str| error.attribute(name).filter(|value| !value.is_empty());
     let code = told("code").unwrap_or_default();
     let element = told("element");
     let mut words = first_words(&code, element.as_deref(), told("line").as_deref());
-    let between = if class(&code) == Class::Execution { " " } else { "\n" };
+    let between = if classify_code(&code) == Class::Execution { " " } else { "\n" };
     words.extend(told("message").map(|message| format!("{between}{message}")));
     for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
         words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| format!("{what}{text}")));
@@ -32,7 +32,7 @@ pub(crate) fn failure(error: &Payload) -> Failure {
 
 /// The first words of a failure with that code.
 pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
-    match class(code) {
+    match classify_code(code) {
         Class::Form => "Error: No valid action.".to_owned(),
         Class::Markup => match line {
             Some(line) => format!("Error: Malformed XML at line {line}."),
@@ -64,11 +64,11 @@ pub(crate) enum Class {
 
 /// Whether the code means that an output did not have a usable form.
 pub(crate) fn is_of_form(code: &str) -> bool {
-    class(code) == Class::Form
+    classify_code(code) == Class::Form
 }
 
 /// The class of a code.
-pub(crate) fn class(code: &str) -> Class {
+pub(crate) fn classify_code(code: &str) -> Class {
     match code {
         "agent.malformed"
         | "agent.missing-closing-tag"
@@ -94,7 +94,7 @@ pub(crate) fn class(code: &str) -> Class {
 }
 
 /// The fault of arguments, and the fix.
-pub(crate) fn slip(slip: &systole_kit::schema::ValueSlip) -> String {
+pub(crate) fn describe_slip(slip: &systole_kit::schema::ValueSlip) -> String {
     let mut words = format!("{}: {}", slip.path, slip.message);
     if !slip.expected.is_empty() {
         words.extend(["; expected ", &slip.expected]);

@@ -10,7 +10,7 @@ use systole_kit::{DocumentLimits, Payload};
 pub(crate) fn only_text(payload: &Payload) -> Option<String> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.step().ok()? else { return None };
-    if gate.attributes().iter().any(|attribute| !declares(attribute)) {
+    if gate.attributes().iter().any(|attribute| !is_declaration(attribute)) {
         return None;
     }
     let mut text = String::new();
@@ -25,11 +25,11 @@ pub(crate) fn only_text(payload: &Payload) -> Option<String> {
 }
 
 /// A payload by local names, as an example of what a model may write.
-pub(crate) fn markup(payload: &Payload) -> String {
-    written(payload).unwrap_or_else(|| String::from_utf8_lossy(payload.bytes()).into_owned())
+pub(crate) fn write_markup(payload: &Payload) -> String {
+    try_markup(payload).unwrap_or_else(|| String::from_utf8_lossy(payload.bytes()).into_owned())
 }
 
-fn written(payload: &Payload) -> Option<String> {
+fn try_markup(payload: &Payload) -> Option<String> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut out, mut open) = (String::with_capacity(payload.bytes().len()), Vec::new());
     loop {
@@ -37,9 +37,9 @@ fn written(payload: &Payload) -> Option<String> {
             GateStep::Open(tag) => {
                 close_start(&mut out, &open);
                 out.extend(["<", tag.local]);
-                for attribute in gate.attributes().iter().filter(|attribute| !declares(attribute)) {
+                for attribute in gate.attributes().iter().filter(|attribute| !is_declaration(attribute)) {
                     out.extend([" ", attribute.local, "=\""]);
-                    out.push_str(&super::quoted(&attribute.value()));
+                    out.push_str(&super::quote_attribute(&attribute.value()));
                     out.push('"');
                 }
                 open.push((tag.local.to_owned(), out.len()));
@@ -48,7 +48,7 @@ fn written(payload: &Payload) -> Option<String> {
                 close_start(&mut out, &open);
                 let mut text = String::new();
                 part.append_to(&mut text);
-                out.push_str(&super::escaped(&text));
+                out.push_str(&super::escape_markup(&text));
             }
             GateStep::Close => {
                 let (name, at) = open.pop()?;
@@ -66,7 +66,7 @@ fn written(payload: &Payload) -> Option<String> {
 
 /// Everything in a payload that is not markup: names, values, and each text from one tag to the next. `None` if it
 /// cannot be read.
-pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
+pub(super) fn list_values(payload: &Payload) -> Option<Vec<String>> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut values, mut text) = (Vec::new(), String::new());
     loop {
@@ -86,7 +86,7 @@ pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
 }
 
 /// The local names of all elements of a payload. `None` if it cannot be read.
-pub(super) fn elements(payload: &Payload) -> Option<Vec<String>> {
+pub(super) fn list_elements(payload: &Payload) -> Option<Vec<String>> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut names = Vec::new();
     loop {
@@ -105,6 +105,6 @@ fn close_start(out: &mut String, open: &[(String, usize)]) {
     }
 }
 
-fn declares(attribute: &TagAttribute<'_>) -> bool {
+fn is_declaration(attribute: &TagAttribute<'_>) -> bool {
     attribute.prefix == "xmlns" || attribute.prefix.is_empty() && attribute.local == "xmlns"
 }

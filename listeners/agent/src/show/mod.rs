@@ -11,9 +11,9 @@ mod own_tag;
 mod workspace;
 
 pub(crate) use code::{code_in_part, code_words, is_code_error};
-pub(crate) use core::{block, core_words};
-pub(crate) use failure::{failure, first_words, is_of_form, slip};
-pub(crate) use markup::{markup, only_text};
+pub(crate) use core::{core_words, write_block};
+pub(crate) use failure::{describe_slip, first_words, is_of_form, read_failure};
+pub(crate) use markup::{only_text, write_markup};
 pub(crate) use own_tag::{SLOT, own_tag};
 pub(crate) use workspace::change_words;
 
@@ -31,9 +31,9 @@ pub(crate) struct Mark(pub(crate) String);
 
 impl Mark {
     /// A text without the mark, ignoring case: a model may confuse the two.
-    pub(crate) fn cover(&self, text: &str) -> String {
+    pub(crate) fn cover_mark(&self, text: &str) -> String {
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-        while let Some((before, after)) = self.split(rest) {
+        while let Some((before, after)) = self.split_at_mark(rest) {
             out.extend([before, COVERED]);
             rest = after;
         }
@@ -43,16 +43,16 @@ impl Mark {
 
     /// Whether a text contains it.
     pub(crate) fn is_in(&self, text: &str) -> bool {
-        self.split(text).is_some()
+        self.split_at_mark(text).is_some()
     }
 
     /// Whether a reader of a payload would find it there: in a value or a text, in any encoding.
     pub(crate) fn is_in_payload(&self, payload: &Payload) -> bool {
-        markup::values(payload).is_none_or(|values| values.iter().any(|value| self.is_in(value)))
+        markup::list_values(payload).is_none_or(|values| values.iter().any(|value| self.is_in(value)))
     }
 
     /// The text before its first occurrence, and the text after it.
-    fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+    fn split_at_mark<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let mark = self.0.as_bytes();
         if mark.is_empty() {
             return None;
@@ -63,7 +63,7 @@ impl Mark {
 }
 
 /// Text for a place that is read as markup.
-pub(crate) fn escaped(text: &str) -> String {
+pub(crate) fn escape_markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -78,8 +78,8 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// A payload from others in words: its text, or its markup.
 pub(crate) fn words_of(payload: &Payload) -> String {
-    let words = code::code_words(payload).or_else(|| Some(change_words(payload)?.whole()));
-    words.or_else(|| only_text(payload)).unwrap_or_else(|| markup(payload))
+    let words = code::code_words(payload).or_else(|| Some(change_words(payload)?.join_results()));
+    words.or_else(|| only_text(payload)).unwrap_or_else(|| write_markup(payload))
 }
 
 /// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
@@ -94,9 +94,9 @@ pub(crate) fn shown_judged(
     let is_text = is_change || only_text(payload).is_some() || code::code_words(payload).is_some();
     let has_markup = !is_text && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
-    match markup::elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
-        Some(_) => mark.cover(&markup(payload)),
-        None => shown(payload, mark),
+    match markup::list_elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
+        Some(_) => mark.cover_mark(&write_markup(payload)),
+        None => show_payload(payload, mark),
     }
 }
 
@@ -109,11 +109,11 @@ fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
 }
 
 /// A payload from others as escaped text.
-pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
-    escaped(&mark.cover(&words_of(payload)))
+pub(crate) fn show_payload(payload: &Payload, mark: &Mark) -> String {
+    escape_markup(&mark.cover_mark(&words_of(payload)))
 }
 
 /// Text for an attribute.
-pub(crate) fn quoted(text: &str) -> String {
-    escaped(text).replace('"', "&quot;")
+pub(crate) fn quote_attribute(text: &str) -> String {
+    escape_markup(text).replace('"', "&quot;")
 }

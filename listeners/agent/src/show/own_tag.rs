@@ -22,7 +22,7 @@ const CODE: usize = 8;
 /// The name of the first tag of a text, if only prompts have such a tag. Small models put thoughts, the covered mark
 /// or emphasis before it, or escape it.
 pub(crate) fn own_tag(text: &str) -> Option<&str> {
-    let tag = after_bracket(answer(text))?;
+    let tag = after_bracket(strip_thoughts(text))?;
     let tag = tag.strip_prefix('/').unwrap_or(tag);
     if !tag.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
@@ -47,7 +47,7 @@ fn has_code(name: &str) -> bool {
 }
 
 /// A text without the thoughts, marks, emphasis and white space before its answer.
-fn answer(text: &str) -> &str {
+fn strip_thoughts(text: &str) -> &str {
     let is_emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '\\');
     let mut rest = text.trim_start_matches(is_emphasis);
     for _ in 0..MOST_SKIPPED {

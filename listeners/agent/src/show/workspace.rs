@@ -65,7 +65,7 @@ pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
 
 impl ChangeWords {
     /// The result of one element, counted from 1, and whether it is a failure.
-    pub(crate) fn of(&self, number: usize) -> (String, bool) {
+    pub(crate) fn find_result(&self, number: usize) -> (String, bool) {
         let number = number.to_string();
         let mut words = Vec::new();
         let result = self.results.iter().find(|result| result.of == number);
@@ -92,7 +92,7 @@ impl ChangeWords {
     }
 
     /// All results.
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn join_results(&self) -> String {
         let mut words: Vec<String> = self.reason.clone().into_iter().collect();
         words.extend(self.results.iter().map(|result| format!("{}. {}", result.of, result.words)));
         let changed: Vec<&str> = self.changed.iter().map(|(_, path)| path.as_str()).collect();

@@ -87,7 +87,7 @@ pub(crate) fn search_tool() -> Tool {
 }
 
 pub(crate) fn key(model: &spec::ModelSpec) -> Option<ModelKey> {
-    ModelKey::of(model, |_| Some(KEY.to_owned())).expect("a key")
+    ModelKey::from_lookup(model, |_| Some(KEY.to_owned())).expect("a key")
 }
 
 pub(crate) fn adapter(model: &spec::ModelSpec, limits: HttpLimits) -> Adapter {

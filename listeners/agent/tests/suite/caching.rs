@@ -43,7 +43,7 @@ async fn requests(dialect: Dialect) -> Vec<ModelRequest> {
         }
     };
     let answers: String = (1..=TURNS).map(search).collect();
-    let script = Arc::new(Script::read(&format!("helper:\n{answers}")).unwrap());
+    let script = Arc::new(Script::from_text(&format!("helper:\n{answers}")).unwrap());
     let script = Arc::new(ScriptedModel::new(script, "main", "helper"));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut agent = helper(dialect);

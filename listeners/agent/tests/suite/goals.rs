@@ -63,7 +63,7 @@ pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
         correction: None,
         tasks: None,
     };
-    request.payload().unwrap()
+    request.to_payload().unwrap()
 }
 
 /// A goal in that pass of a loop that ends when nothing is left to change.
@@ -80,7 +80,7 @@ pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
         correction: None,
         tasks: None,
     };
-    request.payload().unwrap()
+    request.to_payload().unwrap()
 }
 
 pub(crate) fn stage(agent: spec::AgentSpec, request: Payload, says: &[&str]) -> AgentStage {
@@ -117,7 +117,7 @@ fn review(score: &str, findings: &str) -> String {
 
 /// The slot of a final on this stage.
 pub(crate) fn slot(format: &str, status: &str, content: &str) -> String {
-    let nonce = systole_agent::chain::StoredLink::segment("nonce", MARK).hash;
+    let nonce = systole_agent::chain::StoredLink::from_segment("nonce", MARK).hash;
     let tag = format!("systole-{}-FINAL", &nonce[..8]);
     format!("<{tag} format=\"{format}\" status=\"{status}\">{content}</{tag}>")
 }
@@ -238,7 +238,7 @@ async fn f2_a_task_is_answered_under_its_role() {
         correction: None,
         tasks: None,
     };
-    let mut stage = stage(pursuer(Dialect::Native), request.payload().unwrap(), &["In 2020."]);
+    let mut stage = stage(pursuer(Dialect::Native), request.to_payload().unwrap(), &["In 2020."]);
     assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));
 }
 

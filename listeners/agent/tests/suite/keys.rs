@@ -57,7 +57,7 @@ fn e13_a_missing_key_names_its_variable_and_where_that_is_named() {
     for (given, missing) in
         [(None, true), (Some(" \n"), true), (Some("a\u{e9}b"), false), (Some("a b"), false)]
     {
-        let fault = match ModelKey::of(&model, |variable| {
+        let fault = match ModelKey::from_lookup(&model, |variable| {
             assert_eq!(variable, "SOME_KEY");
             given.map(str::to_owned)
         }) {
@@ -69,7 +69,7 @@ fn e13_a_missing_key_names_its_variable_and_where_that_is_named() {
         assert!(words.starts_with("the variable SOME_KEY, which models.main.key_env names, "), "{words}");
     }
     let keyless = spec::ModelSpec { key_env: None, ..model };
-    assert!(matches!(ModelKey::of(&keyless, |_| panic!("nothing is read")), Ok(None)));
+    assert!(matches!(ModelKey::from_lookup(&keyless, |_| panic!("nothing is read")), Ok(None)));
 }
 
 #[test]

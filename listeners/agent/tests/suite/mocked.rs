@@ -48,7 +48,7 @@ fn models(all: Vec<spec::ModelSpec>, limits: &HttpLimits) -> Models {
 
 async fn asked(models: &Models, request: ModelRequest, diary: &Diary) -> Result<ModelAnswer, ModelFault> {
     let ask = EstimatedRequest { request, tokens_in: 10, is_single: false };
-    match models.ask("main", &ask, &mut Books::new(diary), unwatched()).await {
+    match models.ask_model("main", &ask, &mut Books::new(diary), unwatched()).await {
         Ok(answer) => Ok(answer),
         Err(NoAnswer::Fault(fault)) => Err(fault),
         Err(NoAnswer::Halted(halt)) => panic!("{halt}"),

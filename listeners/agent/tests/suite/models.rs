@@ -55,7 +55,7 @@ impl Books {
 impl Ledger for Books {
     type Halt = &'static str;
 
-    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), Self::Halt> {
+    async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), Self::Halt> {
         self.started += 1;
         if self.started == self.no_at {
             return Err("budget.tokens");
@@ -66,7 +66,7 @@ impl Ledger for Books {
         Ok(())
     }
 
-    async fn ended(&mut self, came: RequestOutcome<'_>) -> Result<(), Self::Halt> {
+    async fn record_end(&mut self, came: RequestOutcome<'_>) -> Result<(), Self::Halt> {
         let what = match came.outcome {
             Ok(answer) => format!("{:?}", answer.stop),
             Err(fault) => fault.kind.code().to_owned(),
@@ -180,7 +180,7 @@ async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_b
     let (ask, mut books) = (asked(), Books::new(&diary));
     // The future can run on any thread.
     let asking: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
-        Box::pin(models.ask("main", &ask, &mut books, watcher));
+        Box::pin(models.ask_model("main", &ask, &mut books, watcher));
     let found = asking.await;
     assert_eq!(found, good().map_err(NoAnswer::Fault));
     assert_eq!(pieces.lock().unwrap().len(), 4, "one watcher sees every attempt");
@@ -214,7 +214,7 @@ async fn e13_what_a_provider_asks_to_wait_is_waited_up_to_a_limit() {
             ("other", &["main"], vec![]),
         ],
     );
-    let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
     let Err(NoAnswer::Fault(fault)) = found else { panic!("{found:?}") };
     assert_eq!(
         fault.words,
@@ -238,7 +238,7 @@ async fn e13_another_model_is_asked_where_one_cannot_and_the_words_tell_all() {
             ("third", &[], vec![bad(ModelFaultKind::InvalidRequest, Some(400))]),
         ],
     );
-    let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
     let Err(NoAnswer::Fault(fault)) = found else { panic!("{found:?}") };
     assert_eq!(
         fault.words,
@@ -261,7 +261,7 @@ async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
         let diary = Diary::new();
         let paid = bad(kind, Some(429)).map_err(|fault| ModelFault { may_be_paid: true, ..fault });
         let (models, _) = models(&diary, 0, vec![("main", &["other"], vec![paid]), ("other", &[], vec![])]);
-        let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+        let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
         assert!(matches!(&found, Err(NoAnswer::Fault(fault)) if fault.may_be_paid), "{found:?}");
         let end = format!("0 ended main: {} ?+?", kind.code());
         assert_eq!(diary.lines(), ["0 started main 1: 700 0.0081 USD", "0 asked main", &end]);
@@ -283,7 +283,7 @@ async fn e13_a_request_that_is_wrong_or_refused_is_not_repeated() {
         let diary = Diary::new();
         let fault = vec![bad(kind, status)];
         let (models, _) = models(&diary, 0, vec![("main", &["other"], fault), ("other", &[], vec![good()])]);
-        let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+        let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
         assert_eq!(found.is_ok(), elsewhere, "{kind:?} {status:?}: {found:?}");
         assert_eq!(diary.lines().iter().filter(|line| line.contains("asked main")).count(), 1);
     }
@@ -296,7 +296,7 @@ async fn e18_nothing_goes_out_where_the_books_say_no() {
         let main = vec![busy(), busy(), busy(), busy()];
         let (models, _) = models(&diary, 0, vec![("main", &["other"], main), ("other", &[], vec![good()])]);
         let mut books = Books { no_at, ..Books::new(&diary) };
-        let found = models.ask("main", &asked(), &mut books, unwatched()).await;
+        let found = models.ask_model("main", &asked(), &mut books, unwatched()).await;
         assert_eq!(found, Err(NoAnswer::Halted("budget.tokens")));
         let asked = diary.lines().iter().filter(|line| line.contains("asked")).count();
         assert_eq!(asked, no_at - 1);
@@ -310,7 +310,7 @@ async fn e13_no_more_requests_are_out_at_once_than_a_model_takes() {
     let (models, asked) = (Arc::new(models), asked());
     let each = (0..6).map(|_| {
         let (models, asked, mut books) = (Arc::clone(&models), asked.clone(), Books::new(&diary));
-        async move { models.ask("main", &asked, &mut books, unwatched()).await.is_ok() }
+        async move { models.ask_model("main", &asked, &mut books, unwatched()).await.is_ok() }
     });
     let mut running: Vec<_> = each.map(Box::pin).collect();
     std::future::poll_fn(|cx| {
@@ -353,7 +353,7 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
 
 #[test]
 fn an_answer_of_a_script_serves_a_number_of_times_or_always() {
-    let read = |times: &str| Script::read(&format!("helper:\n  - {{say: x, times: {times}}}\n"));
+    let read = |times: &str| Script::from_text(&format!("helper:\n  - {{say: x, times: {times}}}\n"));
     for good in ["1", "70", "always"] {
         assert!(read(good).is_ok(), "{good}");
     }

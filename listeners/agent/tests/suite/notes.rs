@@ -193,7 +193,7 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
 
 #[tokio::test]
 async fn e9_a_final_without_a_status_is_complete() {
-    let nonce = systole_agent::chain::StoredLink::segment("nonce", crate::stage::MARK).hash;
+    let nonce = systole_agent::chain::StoredLink::from_segment("nonce", crate::stage::MARK).hash;
     let nonce = &nonce[..8];
     let final_of = |status: &str| {
         format!("<systole-{nonce}-FINAL format=\"text\"{status}>In auth.rs.</systole-{nonce}-FINAL>")

@@ -58,7 +58,7 @@ fn written(dialect: Dialect, answer: &str) -> String {
             "<thinking>x</thinking><attempt_completion><result>{escaped}</result></attempt_completion>"
         ),
         Dialect::XmlFinal => {
-            let code = StoredLink::segment("nonce", MARK).hash;
+            let code = StoredLink::from_segment("nonce", MARK).hash;
             let name = format!("systole-{}-FINAL", &code[..8]);
             format!("<{name} format=\"text\" status=\"success\">{answer}</{name}>")
         }

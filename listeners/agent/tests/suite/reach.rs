@@ -73,7 +73,7 @@ fn with(
 ) -> Result<Result<ModelAnswer, ModelFault>, String> {
     let read =
         |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-    let access = ModelAccess::of(model, read).map_err(|unusable| unusable.to_string())?;
+    let access = ModelAccess::from_lookup(model, read).map_err(|unusable| unusable.to_string())?;
     let adapter = Adapter::new(model, access, limits(), roots).map_err(|unusable| unusable.to_string())?;
     Ok(run(adapter.ask(request("hello"), unwatched())))
 }

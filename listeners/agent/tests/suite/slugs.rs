@@ -83,7 +83,7 @@ fn slot(slug: &'static str, says: &str) -> Case {
     let schema = serde_json::json!({"type": "object", "required": ["answer"]});
     agent.output = Output { format: OutputFormat::Json, schema: Some(schema.into()) };
     // The code of this stage's slots.
-    let nonce = StoredLink::segment("nonce", MARK).hash;
+    let nonce = StoredLink::from_segment("nonce", MARK).hash;
     Case { slug, what: "in a slot", agent, says: text(&says.replace("NONCE", &nonce[..8])) }
 }
 

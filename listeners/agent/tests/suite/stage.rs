@@ -134,7 +134,7 @@ pub(crate) struct AgentStage {
 impl AgentStage {
     /// That agent, with the answers of a script.
     pub(crate) fn of(spec: spec::AgentSpec, answers: &str) -> Self {
-        let script = Arc::new(Script::read(answers).expect("the script is right"));
+        let script = Arc::new(Script::from_text(answers).expect("the script is right"));
         let model = Arc::new(Arc::new(ScriptedModel::new(script, "main", &spec.name)));
         Self::with(spec, model, "Where is login?")
     }
@@ -218,7 +218,7 @@ impl AgentStage {
 
     /// Tells the agent that its last reply was accepted.
     pub(crate) fn taken(&self) {
-        self.agent.taken(&self.delivery(self.request.clone()));
+        self.agent.mark_taken(&self.delivery(self.request.clone()));
     }
 
     fn delivery(&self, payload: Payload) -> Delivered {
@@ -253,13 +253,13 @@ impl AgentStage {
         });
         let text = |hash: &str| heard.documents.get(hash).expect("every link is put down").as_str();
         let Some(ParsedLink::Prompt { mut before, header }) =
-            chain::read(text(&started.expect("a model was asked")))
+            chain::read_link(text(&started.expect("a model was asked")))
         else {
             panic!("the journal names no prompt")
         };
         let mut segments = Vec::new();
         loop {
-            match chain::read(text(before)) {
+            match chain::read_link(text(before)) {
                 Some(ParsedLink::Segment { before: earlier, messages }) => {
                     segments.insert(0, messages.to_owned());
                     before = earlier;

@@ -35,7 +35,7 @@ fn request(gives: &str, correction: Option<&str>) -> Payload {
         correction: correction.map(|words| Correction { source: "supervisor", words }),
         tasks: None,
     };
-    request.payload().unwrap()
+    request.to_payload().unwrap()
 }
 
 fn verdict(goal: &str, value: &str, words: &str) -> String {

@@ -35,7 +35,7 @@ pub(crate) fn with_tasks(at_most: u32) -> Payload {
         correction: None,
         tasks: (at_most > 0).then_some(&tasks),
     };
-    request.payload().unwrap()
+    request.to_payload().unwrap()
 }
 
 /// An answer that gives these tasks, each with its role and its text.
@@ -400,7 +400,7 @@ async fn f3_a_rehearsed_model_gives_several_tasks_in_one_answer() {
     let mut stage = AgentStage::of(tasking(Dialect::Native), answers).with_request(with_tasks(8));
     assert_eq!(spawns(&stage.ask().await).len(), 2);
     for wrong in ["3", "[3]", "search"] {
-        let read = Script::read(&format!("helper:\n  - call: {wrong}\n"));
+        let read = Script::from_text(&format!("helper:\n  - call: {wrong}\n"));
         let words = read.expect_err("it is no call").words;
         assert!(words.contains("a list of such maps"), "{wrong}: {words}");
     }

@@ -9,7 +9,7 @@ use crate::text::scan::{FileFilter, FilterKind};
 use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk};
 
 /// The files below a path, or the file with that path.
-pub(crate) fn below(
+pub(crate) fn list_files(
     root: &FolderRoot,
     path: Option<&str>,
     bound: WorkBound<'_>,
@@ -33,14 +33,14 @@ pub(crate) fn with_nearest(
 ) -> RequestFault {
     let is_missing = fault.kind == PathFaultKind::Missing;
     let fault = RequestFault::from(fault);
-    if is_missing { fault.near(root.nearest(named, bound)) } else { fault }
+    if is_missing { fault.with_nearest(root.nearest(named, bound)) } else { fault }
 }
 
 /// Checks the names of languages in filters.
-pub(crate) fn check(filters: &[FileFilter]) -> Result<(), RequestFault> {
+pub(crate) fn check_filters(filters: &[FileFilter]) -> Result<(), RequestFault> {
     for filter in filters.iter().filter(|filter| filter.kind == FilterKind::Language) {
         for name in &filter.values {
-            if LanguageRow::named(name).is_none() {
+            if LanguageRow::from_name(name).is_none() {
                 return Err(unknown_language(name, crate::syntax::language::LANGUAGES.iter()));
             }
         }
@@ -54,11 +54,11 @@ pub(crate) fn unknown_language(
 ) -> RequestFault {
     let names: Vec<&str> = known.map(LanguageRow::name).collect();
     let fault = RequestFault::new(failure::BAD_QUERY, format!("no language is called '{name}'"));
-    fault.near(nearest_names(name, &names)).fix(format!("one of {}", names.join(", ")))
+    fault.with_nearest(nearest_names(name, &names)).with_fix(format!("one of {}", names.join(", ")))
 }
 
 /// Whether a file fits all filters.
-pub(crate) fn fits(path: &str, filters: &[FileFilter]) -> bool {
+pub(crate) fn fits_filters(path: &str, filters: &[FileFilter]) -> bool {
     let lower = path.to_lowercase();
     let file = lower.rsplit('/').next().unwrap_or(&lower);
     filters.iter().all(|filter| {
@@ -70,7 +70,7 @@ pub(crate) fn fits(path: &str, filters: &[FileFilter]) -> bool {
                 let row = LanguageRow::of_path(path);
                 row.is_some_and(|row| row.names.contains(&value.as_str()))
             }
-            FilterKind::File => lower.ends_with(value) || has_glob(value) && glob(value, file),
+            FilterKind::File => lower.ends_with(value) || has_glob(value) && fits_glob(value, file),
             FilterKind::Folder => {
                 let folder = format!("{}/", value.trim_matches('/'));
                 lower.starts_with(&folder) || lower.contains(&format!("/{folder}"))
@@ -85,7 +85,7 @@ fn has_glob(value: &str) -> bool {
 }
 
 /// Whether a name fits a pattern in which `*` is any text.
-fn glob(pattern: &str, name: &str) -> bool {
+fn fits_glob(pattern: &str, name: &str) -> bool {
     let parts: Vec<&str> = pattern.split('*').collect();
     let (Some((first, rest)), last) = (parts.split_first(), parts.last().copied().unwrap_or_default()) else {
         return false;
@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn filters_compare_paths() {
-        let fits = |query: &str, path: &str| fits(path, &SearchQuery::read(query).unwrap().filters);
+        let fits =
+            |query: &str, path: &str| fits_filters(path, &SearchQuery::parse_text(query).unwrap().filters);
         assert!(fits("x ext:rs", "a/b.rs") && !fits("x ext:rs", "a/b.rsx"));
         assert!(fits("x lang:py", "a.pyi") && !fits("x -lang:python", "a.py"));
         assert!(fits("x file:keys.rs", "src/keys.rs") && fits("x file:k*s.rs", "src/keys.rs"));

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{MatchedFile, RankedBlock};
 use crate::answer::CodeHit;
 use crate::limits;
-use crate::text::merge::{LineRange, merge};
+use crate::text::merge::{LineRange, merge_ranges};
 
 /// Most hits of one file.
 const OF_ONE_FILE: usize = 2;
@@ -19,7 +19,11 @@ const AROUND: usize = 2;
 const BEFORE: usize = 4;
 
 /// The best blocks as hits, best first. Tests come last unless they are allowed.
-pub(crate) fn chosen(files: &[MatchedFile], mut blocks: Vec<RankedBlock>, allow_tests: bool) -> Vec<CodeHit> {
+pub(crate) fn choose_hits(
+    files: &[MatchedFile],
+    mut blocks: Vec<RankedBlock>,
+    allow_tests: bool,
+) -> Vec<CodeHit> {
     let is_last = |block: &RankedBlock| block.is_test && !allow_tests;
     blocks.sort_by(|one, other| {
         let by_score = other.score.total_cmp(&one.score);
@@ -50,25 +54,25 @@ pub(crate) fn chosen(files: &[MatchedFile], mut blocks: Vec<RankedBlock>, allow_
     for at in order {
         let Some(file) = files.get(at) else { continue };
         let text = String::from_utf8_lossy(&file.bytes);
-        let sha256 = sha256(&file.bytes);
+        let sha256 = hash_bytes(&file.bytes);
         let of_file: Vec<&RankedBlock> = taken.iter().filter(|block| block.file == at).collect();
-        let mut ranges = merge(of_file.iter().map(|block| (block.range, block.score)).collect());
+        let mut ranges = merge_ranges(of_file.iter().map(|block| (block.range, block.score)).collect());
         ranges.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         for (nth, (range, score)) in ranges.into_iter().enumerate() {
             let score = if nth == 0 { score } else { score * AGAIN };
-            let inside = of_file.iter().filter(|block| range.has(block.range.first));
+            let inside = of_file.iter().filter(|block| range.has_line(block.range.first));
             let best = inside.clone().max_by(|one, other| one.score.total_cmp(&other.score));
             let match_line = best.map_or(range.first, |block| block.match_line);
             let is_last = inside.clone().all(|block| is_last(block));
-            merged.push((score, is_last, hit(&file.path, &text, range, match_line, &sha256)));
+            merged.push((score, is_last, build_hit(&file.path, &text, range, match_line, &sha256)));
         }
     }
     merged.sort_by(|one, other| one.1.cmp(&other.1).then(other.0.total_cmp(&one.0)));
-    bounded(merged.into_iter().map(|(_, _, hit)| hit).collect())
+    limit_hits(merged.into_iter().map(|(_, _, hit)| hit).collect())
 }
 
 /// The first hits that fit an answer, at least one.
-pub(crate) fn bounded(hits: Vec<CodeHit>) -> Vec<CodeHit> {
+pub(crate) fn limit_hits(hits: Vec<CodeHit>) -> Vec<CodeHit> {
     let mut bytes = 0;
     let mut kept = Vec::new();
     for hit in hits {
@@ -82,27 +86,33 @@ pub(crate) fn bounded(hits: Vec<CodeHit>) -> Vec<CodeHit> {
 }
 
 /// Hits around lines, for plain text.
-pub(crate) fn around(path: &str, bytes: &[u8], lines: &[usize]) -> Vec<CodeHit> {
+pub(crate) fn build_around(path: &str, bytes: &[u8], lines: &[usize]) -> Vec<CodeHit> {
     if lines.is_empty() {
         return Vec::new();
     }
     let text = String::from_utf8_lossy(bytes);
-    let (count, sha256) = (text.lines().count(), sha256(bytes));
+    let (count, sha256) = (text.lines().count(), hash_bytes(bytes));
     let window = |line: &usize| {
         let first = line.saturating_sub(AROUND).max(1);
         (LineRange { first, last: (line + AROUND).min(count.max(1)) }, 0.0)
     };
-    let ranges = merge(lines.iter().take(limits::HITS).map(window).collect());
-    ranges.into_iter().map(|(range, _)| hit(path, &text, range, range.first, &sha256)).collect()
+    let ranges = merge_ranges(lines.iter().take(limits::HITS).map(window).collect());
+    ranges.into_iter().map(|(range, _)| build_hit(path, &text, range, range.first, &sha256)).collect()
 }
 
 /// A hit with its text. A long block is shown from its beginning, or from its first match if that comes late.
-pub(crate) fn hit(path: &str, text: &str, range: LineRange, match_line: usize, sha256: &str) -> CodeHit {
-    let whole = taken(text, range, limits::HIT_BYTES);
+pub(crate) fn build_hit(
+    path: &str,
+    text: &str,
+    range: LineRange,
+    match_line: usize,
+    sha256: &str,
+) -> CodeHit {
+    let whole = take_lines(text, range, limits::HIT_BYTES);
     let (range, text) = match whole {
         (shown, _) if shown.last < range.last && shown.last < match_line => {
             let first = match_line.saturating_sub(BEFORE).max(range.first);
-            taken(text, LineRange { first, last: range.last }, limits::HIT_BYTES)
+            take_lines(text, LineRange { first, last: range.last }, limits::HIT_BYTES)
         }
         whole => whole,
     };
@@ -110,10 +120,10 @@ pub(crate) fn hit(path: &str, text: &str, range: LineRange, match_line: usize, s
 }
 
 /// The lines of a range, as many as fit, with the range that they are. The first line is cut if it alone is too long.
-pub(crate) fn taken(text: &str, range: LineRange, most: usize) -> (LineRange, String) {
+pub(crate) fn take_lines(text: &str, range: LineRange, most: usize) -> (LineRange, String) {
     let mut shown = String::new();
     let mut last = range.first;
-    for (at, line) in text.lines().enumerate().skip(range.first - 1).take(range.lines()) {
+    for (at, line) in text.lines().enumerate().skip(range.first - 1).take(range.count_lines()) {
         if shown.len() + line.len() + 1 > most {
             if shown.is_empty() {
                 let mut end = most.min(line.len());
@@ -135,6 +145,6 @@ pub(crate) fn taken(text: &str, range: LineRange, most: usize) -> (LineRange, St
 }
 
 /// The hash of a file, in hex.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn hash_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

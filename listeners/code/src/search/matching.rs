@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 use crate::failure::{self, RequestFault};
 use crate::limits;
 use crate::text::query::{QueryTerm, SearchQuery};
-use crate::text::tokens::{WordStemmer, words};
+use crate::text::tokens::{WordStemmer, split_words};
 
 /// Largest compiled pattern.
 const PATTERN_BYTES: usize = 2 << 20;
@@ -57,18 +57,18 @@ impl TermMatcher {
                 QueryTerm::Phrase(text) => {
                     let escaped: Vec<String> = text.split_whitespace().map(regex::escape).collect();
                     let pattern = escaped.join(r"[ \t]+");
-                    units.push(CountedUnit::Text(compiled(&pattern)?));
+                    units.push(CountedUnit::Text(compile_pattern(&pattern)?));
                     looks.push(pattern);
                 }
                 QueryTerm::Pattern(pattern) => {
-                    units.push(CountedUnit::Text(compiled(pattern)?));
+                    units.push(CountedUnit::Text(compile_pattern(pattern)?));
                     looks.push(pattern.clone());
                 }
             }
             of_term.push((first..units.len()).collect::<Vec<usize>>());
         }
         let first_look = first_look(&looks, false)?;
-        let wanted = query.group.wanted();
+        let wanted = query.group.list_wanted();
         let mut is_wanted = vec![false; units.len()];
         for unit in wanted.iter().filter_map(|term| of_term.get(*term)).flatten() {
             if let Some(wanted) = is_wanted.get_mut(*unit) {
@@ -79,7 +79,7 @@ impl TermMatcher {
     }
 
     /// The number of units.
-    pub(crate) fn units(&self) -> usize {
+    pub(crate) fn count_units(&self) -> usize {
         self.units.len()
     }
 
@@ -89,16 +89,16 @@ impl TermMatcher {
     }
 
     /// Whether a term is there, if these units are.
-    pub(crate) fn has(&self, term: usize, is_there: &dyn Fn(usize) -> bool) -> bool {
+    pub(crate) fn has_term(&self, term: usize, is_there: &dyn Fn(usize) -> bool) -> bool {
         self.of_term.get(term).is_some_and(|units| units.iter().all(|unit| is_there(*unit)))
     }
 
     /// The matching lines of a file.
-    pub(crate) fn lines(&self, bytes: &[u8], stemmer: &WordStemmer) -> Vec<MatchedLine> {
+    pub(crate) fn find_lines(&self, bytes: &[u8], stemmer: &WordStemmer) -> Vec<MatchedLine> {
         let mut found = Vec::new();
         let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();
         let sink = sinks::Lossy(|line, text| {
-            let counts = self.counts(head(text), stemmer);
+            let counts = self.count_stems(cut_line(text), stemmer);
             if !counts.is_empty() {
                 found.push(MatchedLine { line: usize::try_from(line).unwrap_or(usize::MAX), counts });
             }
@@ -110,17 +110,17 @@ impl TermMatcher {
     }
 
     /// How often each unit is in a text.
-    pub(crate) fn counts(&self, text: &str, stemmer: &WordStemmer) -> Vec<(usize, u32)> {
+    pub(crate) fn count_stems(&self, text: &str, stemmer: &WordStemmer) -> Vec<(usize, u32)> {
         let mut counts: Vec<(usize, u32)> = Vec::new();
         let mut add = |unit: usize, more: u32| match counts.iter_mut().find(|(known, _)| *known == unit) {
             Some((_, count)) => *count = count.saturating_add(more),
             None => counts.push((unit, more)),
         };
-        for word in words(text) {
+        for word in split_words(text) {
             for (unit, counted) in self.units.iter().enumerate() {
                 if let CountedUnit::Stem { stem, start } = counted
                     && word.starts_with(start)
-                    && stemmer.stem(&word) == *stem
+                    && stemmer.find_stem(&word) == *stem
                 {
                     add(unit, 1);
                 }
@@ -156,25 +156,25 @@ fn first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, RequestF
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(true).line_terminator(Some(b'\n')).fixed_strings(is_plain);
     builder.size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
-    builder.build_many(looks).map_err(|error| unusable(&error.to_string()))
+    builder.build_many(looks).map_err(|error| describe_unusable(&error.to_string()))
 }
 
-fn compiled(pattern: &str) -> Result<Regex, RequestFault> {
+fn compile_pattern(pattern: &str) -> Result<Regex, RequestFault> {
     let mut builder = RegexBuilder::new(pattern);
     builder.case_insensitive(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
-    builder.build().map_err(|error| unusable(&error.to_string()))
+    builder.build().map_err(|error| describe_unusable(&error.to_string()))
 }
 
-fn unusable(error: &str) -> RequestFault {
+fn describe_unusable(error: &str) -> RequestFault {
     // The last line of the library's words says what is wrong; those before it draw the pattern.
     let why = error.lines().last().unwrap_or(error).trim_start_matches("error: ");
     let message = format!("the pattern of the query cannot be used: {why}");
     RequestFault::new(failure::BAD_PATTERN, message)
-        .fix("the text in \"quotes\", which is looked for as it is written")
+        .with_fix("the text in \"quotes\", which is looked for as it is written")
 }
 
 /// The part of a line that is looked at.
-fn head(text: &str) -> &str {
+fn cut_line(text: &str) -> &str {
     let mut end = text.len().min(limits::LINE_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -187,8 +187,8 @@ mod tests {
     use super::*;
 
     fn lines(query: &str, text: &str) -> Vec<usize> {
-        let matcher = TermMatcher::new(&SearchQuery::read(query).unwrap()).unwrap();
-        matcher.lines(text.as_bytes(), &WordStemmer::new()).iter().map(|line| line.line).collect()
+        let matcher = TermMatcher::new(&SearchQuery::parse_text(query).unwrap()).unwrap();
+        matcher.find_lines(text.as_bytes(), &WordStemmer::new()).iter().map(|line| line.line).collect()
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_bad_pattern_says_why() {
         for pattern in ["/a(/", "/(?=x)/", "/a\\nb/", "/(a{1000}){1000}/"] {
-            let query = SearchQuery::read(pattern).unwrap();
+            let query = SearchQuery::parse_text(pattern).unwrap();
             let fault = TermMatcher::new(&query).unwrap_err();
             assert_eq!(fault.code, failure::BAD_PATTERN, "{pattern}");
             assert!(fault.message.len() > 50, "{}", fault.message);

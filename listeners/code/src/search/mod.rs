@@ -14,12 +14,12 @@ use crate::failure::{self, RequestFault};
 use crate::limits;
 use crate::parallel::in_parallel;
 use crate::request::SearchRequest;
-use crate::syntax::blocks::{CodeBlock, blocks, enclosing, sections};
+use crate::syntax::blocks::{CodeBlock, find_enclosing, list_blocks, split_sections};
 use crate::syntax::language::LanguageRow;
-use crate::syntax::parse::parse;
+use crate::syntax::parse::parse_tree;
 use crate::text::merge::LineRange;
 use crate::text::query::SearchQuery;
-use crate::text::rank::{StemCounts, number, rarity, scores};
+use crate::text::rank::{StemCounts, measure_rarity, score_blocks, to_number};
 use crate::text::tokens::WordStemmer;
 use matching::{MatchedLine, TermMatcher, plain_lines};
 use systole_folder::{FolderRoot, WorkBound, is_binary};
@@ -66,29 +66,29 @@ pub(crate) fn search(
     request: &SearchRequest,
     bound: WorkBound<'_>,
 ) -> Result<SearchAnswer, RequestFault> {
-    let query = SearchQuery::read(&request.query)
-        .map_err(|fault| RequestFault::new(failure::BAD_QUERY, fault.message).fix(fault.fix))?;
-    files::check(&query.filters)?;
+    let query = SearchQuery::parse_text(&request.query)
+        .map_err(|fault| RequestFault::new(failure::BAD_QUERY, fault.message).with_fix(fault.fix))?;
+    files::check_filters(&query.filters)?;
     let matcher = TermMatcher::new(&query)?;
-    let mut found = files::below(root, request.path.as_deref(), bound)?;
-    found.paths.retain(|path| files::fits(path, &query.filters));
-    let searched = in_parallel(&found.paths, |path| look(root, path, &matcher, bound));
+    let mut found = files::list_files(root, request.path.as_deref(), bound)?;
+    found.paths.retain(|path| files::fits_filters(path, &query.filters));
+    let searched = in_parallel(&found.paths, |path| search_file(root, path, &matcher, bound));
     let mut is_partial = found.is_partial || searched.iter().any(Option::is_none);
     let count = searched.iter().flatten().count();
     let matched: Vec<FoundFile> = searched.into_iter().flatten().flatten().collect();
-    let best = best(&query, &matcher, matched, count);
-    let ranked = best.and_then(|best| ranked(root, &request.query, (&query, &matcher), best, bound));
+    let best = pick_best(&query, &matcher, matched, count);
+    let ranked = best.and_then(|best| rank_blocks(root, &request.query, (&query, &matcher), best, bound));
     let Some((files, blocks)) = ranked else {
-        return Ok(plain(root, &request.query, &found.paths, (count, is_partial), bound));
+        return Ok(search_plain(root, &request.query, &found.paths, (count, is_partial), bound));
     };
     is_partial |= bound.is_over();
     let total = blocks.len();
-    let hits = hits::chosen(&files, blocks, request.allow_tests);
+    let hits = hits::choose_hits(&files, blocks, request.allow_tests);
     Ok(SearchAnswer { kind: HitKind::Ranked, found: total, files: count, is_partial, hits })
 }
 
 /// Reads and searches one file. `None` if there was no time for it; no matches if it cannot be read.
-fn look(
+fn search_file(
     root: &FolderRoot,
     path: &str,
     matcher: &TermMatcher,
@@ -103,14 +103,14 @@ fn look(
     else {
         return Some(None);
     };
-    let lines = matcher.lines(&bytes, &stemmer);
-    let none = || vec![0.0; matcher.units()];
-    let mut counts = StemCounts { text: none(), name: none(), path: none(), length: number(bytes.len()) };
+    let lines = matcher.find_lines(&bytes, &stemmer);
+    let none = || vec![0.0; matcher.count_units()];
+    let mut counts = StemCounts { text: none(), name: none(), path: none(), length: to_number(bytes.len()) };
     for (unit, times) in lines.iter().flat_map(|line| &line.counts) {
-        add(&mut counts.text, *unit, *times);
+        add_count(&mut counts.text, *unit, *times);
     }
-    for (unit, times) in matcher.counts(path, &stemmer) {
-        add(&mut counts.path, unit, times);
+    for (unit, times) in matcher.count_stems(path, &stemmer) {
+        add_count(&mut counts.path, unit, times);
     }
     let has_path =
         counts.path.iter().enumerate().any(|(unit, count)| *count > 0.0 && matcher.is_wanted(unit));
@@ -118,7 +118,7 @@ fn look(
     Some(is_found.then(|| FoundFile { path: path.to_owned(), counts }))
 }
 
-fn add(counts: &mut [f64], unit: usize, times: u32) {
+fn add_count(counts: &mut [f64], unit: usize, times: u32) {
     if let Some(count) = counts.get_mut(unit) {
         *count += f64::from(times);
     }
@@ -138,24 +138,24 @@ struct BestFiles {
 }
 
 /// The best files. `None` if no file fits the query.
-fn best(
+fn pick_best(
     query: &SearchQuery,
     matcher: &TermMatcher,
     matched: Vec<FoundFile>,
     searched: usize,
 ) -> Option<BestFiles> {
     let with = |unit: usize| matched.iter().filter(|file| is_in(&file.counts, unit)).count();
-    let with: Vec<usize> = (0..matcher.units()).map(with).collect();
-    let mut rare = rarity(searched.max(1), &with);
+    let with: Vec<usize> = (0..matcher.count_units()).map(with).collect();
+    let mut rare = measure_rarity(searched.max(1), &with);
     for (unit, rare) in rare.iter_mut().enumerate() {
         if !matcher.is_wanted(unit) {
             *rare = 0.0;
         }
     }
     let fitting: Vec<FoundFile> =
-        matched.into_iter().filter(|file| holds(query, matcher, &file.counts)).collect();
+        matched.into_iter().filter(|file| fits_query(query, matcher, &file.counts)).collect();
     let all: Vec<StemCounts> = fitting.iter().map(|file| file.counts.clone()).collect();
-    let scored = scores(&all, &rare);
+    let scored = score_blocks(&all, &rare);
     let mut files: Vec<(FoundFile, f64)> = fitting.into_iter().zip(scored).collect();
     files.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     files.truncate(limits::PARSED);
@@ -163,7 +163,7 @@ fn best(
 }
 
 /// The best files and their blocks. `None` if no block fits the query.
-fn ranked(
+fn rank_blocks(
     root: &FolderRoot,
     written: &str,
     (query, matcher): (&SearchQuery, &TermMatcher),
@@ -172,7 +172,7 @@ fn ranked(
 ) -> Option<(Vec<MatchedFile>, Vec<RankedBlock>)> {
     let read = in_parallel(&best.files, |(file, score)| {
         let bytes = root.read_found(&file.path, systole_folder::limits::FILE_BYTES)?;
-        let lines = matcher.lines(&bytes, &WordStemmer::new());
+        let lines = matcher.find_lines(&bytes, &WordStemmer::new());
         let (path, counts) = (file.path.clone(), file.counts.clone());
         let file = MatchedFile { path, bytes, lines, counts, score: *score };
         let blocks = blocks_of(&file, matcher, bound);
@@ -184,14 +184,14 @@ fn ranked(
         files.push(file);
     }
     let counts: Vec<StemCounts> = counted.iter().map(|(_, block)| block.counts.clone()).collect();
-    let of_block = scores(&counts, &best.rare);
+    let of_block = score_blocks(&counts, &best.rare);
     let mut ranked: Vec<RankedBlock> = Vec::new();
     for ((at, block), score) in counted.into_iter().zip(of_block) {
         let Some(file) = files.get(at) else { continue };
         if !is_free(query, matcher, &block.counts) {
             continue;
         }
-        let share = if holds(query, matcher, &block.counts) { 1.0 } else { SPREAD };
+        let share = if fits_query(query, matcher, &block.counts) { 1.0 } else { SPREAD };
         ranked.push(RankedBlock {
             file: at,
             range: block.block.range,
@@ -222,15 +222,15 @@ fn kind_share(path: &str) -> f64 {
 }
 
 /// Whether everything is there that must be. What must be absent is asked of blocks, not of whole files.
-fn holds(query: &SearchQuery, matcher: &TermMatcher, counts: &StemCounts) -> bool {
+fn fits_query(query: &SearchQuery, matcher: &TermMatcher, counts: &StemCounts) -> bool {
     let is_there = |unit: usize| is_in(counts, unit);
-    query.group.holds_without_not(&|term| matcher.has(term, &is_there))
+    query.group.holds_without_not(&|term| matcher.has_term(term, &is_there))
 }
 
 /// Whether a block has nothing that must be absent.
 fn is_free(query: &SearchQuery, matcher: &TermMatcher, counts: &StemCounts) -> bool {
     let is_there = |unit: usize| is_in(counts, unit);
-    query.group.is_free(&|term| matcher.has(term, &is_there))
+    query.group.is_free(&|term| matcher.has_term(term, &is_there))
 }
 
 struct CountedBlock {
@@ -242,7 +242,7 @@ struct CountedBlock {
 /// The blocks of a file around its matching lines.
 fn blocks_of(file: &MatchedFile, matcher: &TermMatcher, bound: WorkBound<'_>) -> Vec<CountedBlock> {
     let text = String::from_utf8_lossy(&file.bytes);
-    let all = cut(&text, &file.path, bound.deadline);
+    let all = cut_blocks(&text, &file.path, bound.deadline);
     let count = text.lines().count().max(1);
     let stemmer = WordStemmer::new();
     let mut found: Vec<CountedBlock> = Vec::new();
@@ -250,19 +250,20 @@ fn blocks_of(file: &MatchedFile, matcher: &TermMatcher, bound: WorkBound<'_>) ->
     // A file that only its path recommends is shown by its beginning.
     let lines = if file.lines.is_empty() { &first[..] } else { &file.lines[..] };
     for line in lines {
-        let known = found.iter_mut().rev().take(8).find(|known| known.block.range.has(line.line));
+        let known = found.iter_mut().rev().take(8).find(|known| known.block.range.has_line(line.line));
         let at = match known.filter(|known| !known.block.is_holder) {
             Some(known) => known,
             None => {
-                let block = enclosing(&all, line.line, count);
+                let block = find_enclosing(&all, line.line, count);
                 let mut counts = StemCounts {
-                    text: vec![0.0; matcher.units()],
-                    name: vec![0.0; matcher.units()],
+                    text: vec![0.0; matcher.count_units()],
+                    name: vec![0.0; matcher.count_units()],
                     path: file.counts.path.clone(),
-                    length: length(&text, block.range),
+                    length: measure_length(&text, block.range),
                 };
-                for (unit, times) in matcher.counts(block.name.as_deref().unwrap_or_default(), &stemmer) {
-                    add(&mut counts.name, unit, times);
+                for (unit, times) in matcher.count_stems(block.name.as_deref().unwrap_or_default(), &stemmer)
+                {
+                    add_count(&mut counts.name, unit, times);
                 }
                 found.push(CountedBlock { block, match_line: line.line, counts });
                 let Some(last) = found.last_mut() else { continue };
@@ -270,33 +271,35 @@ fn blocks_of(file: &MatchedFile, matcher: &TermMatcher, bound: WorkBound<'_>) ->
             }
         };
         for (unit, times) in &line.counts {
-            add(&mut at.counts.text, *unit, *times);
+            add_count(&mut at.counts.text, *unit, *times);
         }
     }
     found
 }
 
-fn length(text: &str, range: LineRange) -> f64 {
-    number(text.lines().skip(range.first - 1).take(range.lines()).map(|line| line.trim().len() + 1).sum())
+fn measure_length(text: &str, range: LineRange) -> f64 {
+    to_number(
+        text.lines().skip(range.first - 1).take(range.count_lines()).map(|line| line.trim().len() + 1).sum(),
+    )
 }
 
 /// The blocks of a text: by its syntax, else its sections.
-pub(crate) fn cut(text: &str, path: &str, deadline: Instant) -> Vec<CodeBlock> {
+pub(crate) fn cut_blocks(text: &str, path: &str, deadline: Instant) -> Vec<CodeBlock> {
     let row = LanguageRow::of_path(path);
     let by_syntax = row.filter(|row| !row.blocks.is_empty()).and_then(|row| {
         // A fault of a grammar costs the whole blocks of one file, and nothing else.
         let parsed = std::panic::catch_unwind(|| {
             row.grammar
-                .and_then(|grammar| parse(text, grammar, deadline))
-                .map(|tree| blocks(&tree, text, row))
+                .and_then(|grammar| parse_tree(text, grammar, deadline))
+                .map(|tree| list_blocks(&tree, text, row))
         });
         parsed.ok().flatten()
     });
-    by_syntax.unwrap_or_else(|| sections(text, row))
+    by_syntax.unwrap_or_else(|| split_sections(text, row))
 }
 
 /// The places where the text of the query is, as it is written.
-fn plain(
+fn search_plain(
     root: &FolderRoot,
     query: &str,
     paths: &[String],
@@ -311,7 +314,9 @@ fn plain(
             }
             let bytes =
                 root.read_found(path, systole_folder::limits::FILE_BYTES).filter(|bytes| !is_binary(bytes));
-            bytes.map(|bytes| hits::around(path, &bytes, &plain_lines(texts, &bytes))).unwrap_or_default()
+            bytes
+                .map(|bytes| hits::build_around(path, &bytes, &plain_lines(texts, &bytes)))
+                .unwrap_or_default()
         });
         found.into_iter().flatten().collect()
     };
@@ -322,5 +327,5 @@ fn plain(
     }
     let total = found.len();
     let is_partial = was_partial || bound.is_over();
-    SearchAnswer { kind: HitKind::Plain, found: total, files, is_partial, hits: hits::bounded(found) }
+    SearchAnswer { kind: HitKind::Plain, found: total, files, is_partial, hits: hits::limit_hits(found) }
 }

@@ -31,12 +31,12 @@ const HOLDER_LINES: usize = 40;
 const AROUND: usize = 4;
 
 /// The blocks of a tree, each before the blocks inside it.
-pub(crate) fn blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<CodeBlock> {
+pub(crate) fn list_blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<CodeBlock> {
     let mut found = Vec::new();
     let mut waiting = vec![Inside { node: tree.root_node(), wrapped: None, is_test: false }];
     while let Some(inside) = waiting.pop() {
         let mut deeper = Vec::new();
-        siblings(&inside, text, row, &mut found, &mut deeper);
+        visit_siblings(&inside, text, row, &mut found, &mut deeper);
         waiting.extend(deeper.into_iter().rev());
         if found.len() >= BLOCKS {
             break;
@@ -54,7 +54,7 @@ struct Inside<'t> {
     is_test: bool,
 }
 
-fn siblings<'t>(
+fn visit_siblings<'t>(
     inside: &Inside<'t>,
     text: &str,
     row: &LanguageRow,
@@ -70,15 +70,15 @@ fn siblings<'t>(
         let own = lines_of(node);
         let kind = node.kind();
         if is_leading(kind) {
-            let (joined, apart) = split(leading.take(), own);
-            found.extend(apart.map(CodeBlock::unnamed));
+            let (joined, apart) = split_comments(leading.take(), own);
+            found.extend(apart.map(CodeBlock::without_name));
             leading =
                 Some(LineRange { first: joined.map_or(own.first, |before| before.first), last: own.last });
-            says_test |= kind == "attribute_item" && slice(text, node).contains("test");
+            says_test |= kind == "attribute_item" && slice_node(text, node).contains("test");
             continue;
         }
-        let (before, apart) = split(leading.take(), own);
-        found.extend(apart.map(CodeBlock::unnamed));
+        let (before, apart) = split_comments(leading.take(), own);
+        found.extend(apart.map(CodeBlock::without_name));
         let first = before.map_or(own.first, |before| before.first);
         let first = inside.wrapped.map_or(first, |wrapped| wrapped.first.min(first));
         let last = inside.wrapped.map_or(own.last, |wrapped| wrapped.last.max(own.last));
@@ -94,14 +94,14 @@ fn siblings<'t>(
         } else if row.bodies.contains(&kind) {
             deeper.push(Inside { node, wrapped: None, is_test });
         } else if is_root && node.is_named() && !row.blocks.is_empty() {
-            found.push(CodeBlock { is_test, ..CodeBlock::unnamed(range) });
+            found.push(CodeBlock { is_test, ..CodeBlock::without_name(range) });
         }
     }
-    found.extend(leading.map(CodeBlock::unnamed));
+    found.extend(leading.map(CodeBlock::without_name));
 }
 
 /// Comments that directly precede a node, or stand apart from it.
-fn split(leading: Option<LineRange>, own: LineRange) -> (Option<LineRange>, Option<LineRange>) {
+fn split_comments(leading: Option<LineRange>, own: LineRange) -> (Option<LineRange>, Option<LineRange>) {
     match leading {
         Some(before) if own.first <= before.last + 1 => (Some(before), None),
         apart => (None, apart),
@@ -110,7 +110,7 @@ fn split(leading: Option<LineRange>, own: LineRange) -> (Option<LineRange>, Opti
 
 impl CodeBlock {
     /// A part without a name, such as the comments at the head of a file.
-    fn unnamed(range: LineRange) -> CodeBlock {
+    fn without_name(range: LineRange) -> CodeBlock {
         CodeBlock { range, name: None, owner: None, is_mention: false, is_holder: false, is_test: false }
     }
 }
@@ -118,8 +118,9 @@ impl CodeBlock {
 /// The block of a node that is a whole block.
 fn block_of(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
     // The receiver of a method of Go: `(h *Handler)`, `(s Stack[T])`.
-    let receiver =
-        node.child_by_field_name("receiver").map(|of| slice(text, of).split('[').next().unwrap_or_default());
+    let receiver = node
+        .child_by_field_name("receiver")
+        .map(|of| slice_node(text, of).split('[').next().unwrap_or_default());
     let owner = receiver.and_then(|of| of.split([' ', '*', '(', ')']).rfind(|word| !word.is_empty()));
     let kind = node.kind();
     let is_mention = kind == "impl_item" || kind == "declaration" || kind.ends_with("signature");
@@ -127,7 +128,7 @@ fn block_of(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
         name: name_of(node, text),
         owner: owner.map(str::to_owned),
         is_mention,
-        ..CodeBlock::unnamed(range)
+        ..CodeBlock::without_name(range)
     }
 }
 
@@ -143,19 +144,19 @@ fn lines_of(node: Node<'_>) -> LineRange {
     LineRange { first: start.row + 1, last }
 }
 
-fn slice<'t>(text: &'t str, node: Node<'_>) -> &'t str {
+fn slice_node<'t>(text: &'t str, node: Node<'_>) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
 /// The name of what a node defines. Declarations of C have it inside their declarator.
 fn name_of(node: Node<'_>, text: &str) -> Option<String> {
     if node.kind() == "impl_item" {
-        return node.child_by_field_name("type").map(|of| bare(slice(text, of)));
+        return node.child_by_field_name("type").map(|of| strip_parameters(slice_node(text, of)));
     }
     let mut at = node;
     for _ in 0..6 {
         if let Some(name) = at.child_by_field_name("name") {
-            return Some(bare(slice(text, name)));
+            return Some(strip_parameters(slice_node(text, name)));
         }
         let within = at.child_by_field_name("declarator").or_else(|| {
             let mut cursor = at.walk();
@@ -168,7 +169,7 @@ fn name_of(node: Node<'_>, text: &str) -> Option<String> {
         });
         match within {
             Some(within) if within.kind() == "identifier" || within.kind() == "type_identifier" => {
-                return Some(bare(slice(text, within)));
+                return Some(strip_parameters(slice_node(text, within)));
             }
             Some(within) => at = within,
             None => return None,
@@ -178,12 +179,12 @@ fn name_of(node: Node<'_>, text: &str) -> Option<String> {
 }
 
 /// A name without what follows it, as the parameters of a type do.
-fn bare(name: &str) -> String {
+fn strip_parameters(name: &str) -> String {
     name.split(['<', '(', ' ', '\n']).next().unwrap_or(name).to_owned()
 }
 
 /// The sections of a text without a grammar: below each heading for Markdown, else paragraphs.
-pub(crate) fn sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeBlock> {
+pub(crate) fn split_sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeBlock> {
     let is_markdown = row.is_some_and(|row| row.name() == "markdown");
     let mut found: Vec<CodeBlock> = Vec::new();
     let mut open: Option<CodeBlock> = None;
@@ -202,7 +203,7 @@ pub(crate) fn sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeBlock> 
             None if !is_empty => {
                 let name = is_heading.then(|| line.trim_start_matches('#').trim().to_owned());
                 let range = LineRange { first: lines, last: lines };
-                open = Some(CodeBlock { name, ..CodeBlock::unnamed(range) });
+                open = Some(CodeBlock { name, ..CodeBlock::without_name(range) });
             }
             _ => {}
         }
@@ -215,11 +216,11 @@ pub(crate) fn sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeBlock> 
 }
 
 /// The block in which a line is shown.
-pub(crate) fn enclosing(blocks: &[CodeBlock], line: usize, lines: usize) -> CodeBlock {
-    let inside = blocks.iter().filter(|block| block.range.has(line));
-    let smallest = inside.min_by_key(|block| block.range.lines());
+pub(crate) fn find_enclosing(blocks: &[CodeBlock], line: usize, lines: usize) -> CodeBlock {
+    let inside = blocks.iter().filter(|block| block.range.has_line(line));
+    let smallest = inside.min_by_key(|block| block.range.count_lines());
     match smallest {
-        Some(block) if !block.is_holder || block.range.lines() <= HOLDER_LINES => block.clone(),
+        Some(block) if !block.is_holder || block.range.count_lines() <= HOLDER_LINES => block.clone(),
         found => {
             let within = found.map_or(LineRange { first: 1, last: lines.max(line) }, |block| block.range);
             let first = line.saturating_sub(AROUND).max(within.first);
@@ -228,7 +229,7 @@ pub(crate) fn enclosing(blocks: &[CodeBlock], line: usize, lines: usize) -> Code
             let name =
                 found.filter(|block| line <= block.range.first + 2).and_then(|block| block.name.clone());
             let is_test = found.is_some_and(|block| block.is_test);
-            CodeBlock { name, is_test, ..CodeBlock::unnamed(range) }
+            CodeBlock { name, is_test, ..CodeBlock::without_name(range) }
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct LanguageRow {
 
 const NONE: &[&str] = &[];
 
-const fn plain(names: &'static [&'static str], extensions: &'static [&'static str]) -> LanguageRow {
+const fn build_plain(names: &'static [&'static str], extensions: &'static [&'static str]) -> LanguageRow {
     LanguageRow {
         names,
         extensions,
@@ -190,22 +190,22 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
         wrappers: NONE,
         bodies: NONE,
     },
-    LanguageRow { grammar: Some(SupportLang::Json), ..plain(&["json"], &["json"]) },
-    plain(&["c++", "cpp", "cxx"], &["cc", "cpp", "cxx", "hh", "hpp", "hxx"]),
-    plain(&["csharp", "c#", "cs"], &["cs"]),
-    plain(&["css"], &["css", "scss"]),
-    plain(&["html"], &["html", "htm"]),
-    plain(&["kotlin", "kt"], &["kt", "kts"]),
-    plain(&["lua"], &["lua"]),
-    plain(&["markdown", "md"], &["md", "markdown"]),
-    plain(&["php"], &["php"]),
-    plain(&["ruby", "rb"], &["rb"]),
-    plain(&["sql"], &["sql"]),
-    plain(&["swift"], &["swift"]),
-    plain(&["text", "txt"], &["txt"]),
-    plain(&["toml"], &["toml"]),
-    plain(&["xml", "xsd"], &["xml", "xsd"]),
-    plain(&["yaml", "yml"], &["yaml", "yml"]),
+    LanguageRow { grammar: Some(SupportLang::Json), ..build_plain(&["json"], &["json"]) },
+    build_plain(&["c++", "cpp", "cxx"], &["cc", "cpp", "cxx", "hh", "hpp", "hxx"]),
+    build_plain(&["csharp", "c#", "cs"], &["cs"]),
+    build_plain(&["css"], &["css", "scss"]),
+    build_plain(&["html"], &["html", "htm"]),
+    build_plain(&["kotlin", "kt"], &["kt", "kts"]),
+    build_plain(&["lua"], &["lua"]),
+    build_plain(&["markdown", "md"], &["md", "markdown"]),
+    build_plain(&["php"], &["php"]),
+    build_plain(&["ruby", "rb"], &["rb"]),
+    build_plain(&["sql"], &["sql"]),
+    build_plain(&["swift"], &["swift"]),
+    build_plain(&["text", "txt"], &["txt"]),
+    build_plain(&["toml"], &["toml"]),
+    build_plain(&["xml", "xsd"], &["xml", "xsd"]),
+    build_plain(&["yaml", "yml"], &["yaml", "yml"]),
 ];
 
 impl LanguageRow {
@@ -223,7 +223,7 @@ impl LanguageRow {
     }
 
     /// The language of that name, in any case.
-    pub(crate) fn named(name: &str) -> Option<&'static LanguageRow> {
+    pub(crate) fn from_name(name: &str) -> Option<&'static LanguageRow> {
         let name = name.to_ascii_lowercase();
         LANGUAGES.iter().find(|row| row.names.contains(&name.as_str()))
     }
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(name("src/a.RS"), Some("rust"));
         assert_eq!(name("a.b/Makefile"), None);
         assert_eq!(name("x.tsx"), Some("tsx"));
-        assert_eq!(LanguageRow::named("TS").map(LanguageRow::name), Some("typescript"));
+        assert_eq!(LanguageRow::from_name("TS").map(LanguageRow::name), Some("typescript"));
     }
 
     #[test]

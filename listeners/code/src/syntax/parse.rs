@@ -13,7 +13,7 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 use crate::limits;
 
 /// Parses a text.
-pub(crate) fn parse(text: &str, grammar: SupportLang, deadline: Instant) -> Option<Tree> {
+pub(crate) fn parse_tree(text: &str, grammar: SupportLang, deadline: Instant) -> Option<Tree> {
     if text.contains('\0') {
         // To some grammars a zero character is the end of the text, again and again.
         return None;
@@ -31,8 +31,12 @@ pub(crate) fn parse(text: &str, grammar: SupportLang, deadline: Instant) -> Opti
 }
 
 /// The same, for matching patterns.
-pub(crate) fn document(text: &str, grammar: SupportLang, deadline: Instant) -> Option<StrDoc<SupportLang>> {
-    let tree = parse(text, grammar, deadline)?;
+pub(crate) fn parse_document(
+    text: &str,
+    grammar: SupportLang,
+    deadline: Instant,
+) -> Option<StrDoc<SupportLang>> {
+    let tree = parse_tree(text, grammar, deadline)?;
     Some(StrDoc { src: text.to_owned(), lang: grammar, tree })
 }
 
@@ -96,7 +100,7 @@ mod tests {
             for part in whole {
                 let text = part.repeat(TEXT_BYTES / part.len());
                 let deadline = Instant::now() + Duration::from_millis(100);
-                let _tree = row.grammar.and_then(|grammar| parse(&text, grammar, deadline));
+                let _tree = row.grammar.and_then(|grammar| parse_tree(&text, grammar, deadline));
             }
         }
     }
@@ -105,7 +109,7 @@ mod tests {
     fn a_deep_tree_is_no_tree() {
         let deadline = Instant::now() + Duration::from_secs(20);
         let text = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(parse(&text(100), SupportLang::Json, deadline).is_some());
-        assert!(parse(&text(2 * limits::SYNTAX_DEPTH), SupportLang::Json, deadline).is_none());
+        assert!(parse_tree(&text(100), SupportLang::Json, deadline).is_some());
+        assert!(parse_tree(&text(2 * limits::SYNTAX_DEPTH), SupportLang::Json, deadline).is_none());
     }
 }

@@ -10,12 +10,12 @@ pub(crate) struct LineRange {
 }
 
 impl LineRange {
-    pub(crate) fn has(self, line: usize) -> bool {
+    pub(crate) fn has_line(self, line: usize) -> bool {
         (self.first..=self.last).contains(&line)
     }
 
     /// The number of its lines.
-    pub(crate) fn lines(self) -> usize {
+    pub(crate) fn count_lines(self) -> usize {
         self.last.saturating_sub(self.first) + 1
     }
 }
@@ -26,7 +26,7 @@ const GAP: usize = 5;
 const MERGED: usize = 80;
 
 /// Merges ranges in place, each with its score. The best score stays.
-pub(crate) fn merge(mut ranges: Vec<(LineRange, f64)>) -> Vec<(LineRange, f64)> {
+pub(crate) fn merge_ranges(mut ranges: Vec<(LineRange, f64)>) -> Vec<(LineRange, f64)> {
     ranges.sort_by_key(|(range, _)| *range);
     let mut merged: Vec<(LineRange, f64)> = Vec::new();
     for (range, score) in ranges {
@@ -43,7 +43,7 @@ pub(crate) fn merge(mut ranges: Vec<(LineRange, f64)>) -> Vec<(LineRange, f64)> 
 
 fn is_near(before: LineRange, range: LineRange) -> bool {
     let union = LineRange { first: before.first, last: before.last.max(range.last) };
-    range.first <= before.last || range.first - before.last <= GAP + 1 && union.lines() <= MERGED
+    range.first <= before.last || range.first - before.last <= GAP + 1 && union.count_lines() <= MERGED
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
 
     fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let ranges = ranges.iter().map(|(first, last)| (LineRange { first: *first, last: *last }, 1.0));
-        merge(ranges.collect()).into_iter().map(|(range, _)| (range.first, range.last)).collect()
+        merge_ranges(ranges.collect()).into_iter().map(|(range, _)| (range.first, range.last)).collect()
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! Text comes in; a tree of terms goes out, or what is wrong with the text. No files here. A question in plain words
 //! is a query: its signs are read as words wherever they cannot be meant as signs.
 
-use super::scan::{FileFilter, QueryFault, QuerySign, QueryToken, scan};
-use super::tokens::{WordStemmer, is_filler, word_start, words};
+use super::scan::{FileFilter, QueryFault, QuerySign, QueryToken, scan_tokens};
+use super::tokens::{WordStemmer, is_filler, split_words, word_start};
 
 /// Most terms of a query.
 pub(crate) const TERMS: usize = 32;
@@ -64,11 +64,11 @@ pub(crate) enum QueryExpression {
 
 impl SearchQuery {
     /// Reads a query.
-    pub(crate) fn read(text: &str) -> Result<SearchQuery, QueryFault> {
-        let tokens = scan(text)?;
-        let read = SearchQuery::of(&tokens, false)?;
+    pub(crate) fn parse_text(text: &str) -> Result<SearchQuery, QueryFault> {
+        let tokens = scan_tokens(text)?;
+        let read = SearchQuery::from_tokens(&tokens, false)?;
         // A query of nothing but common words means these words.
-        let read = if read.terms.is_empty() { SearchQuery::of(&tokens, true)? } else { read };
+        let read = if read.terms.is_empty() { SearchQuery::from_tokens(&tokens, true)? } else { read };
         if read.group.must.is_empty() && read.group.may.is_empty() {
             let message = "the query has nothing to look for".to_owned();
             return Err(QueryFault { message, fix: "a word, as in: login ext:rs".to_owned() });
@@ -76,7 +76,7 @@ impl SearchQuery {
         Ok(read)
     }
 
-    fn of(tokens: &[QueryToken], keeps_filler: bool) -> Result<SearchQuery, QueryFault> {
+    fn from_tokens(tokens: &[QueryToken], keeps_filler: bool) -> Result<SearchQuery, QueryFault> {
         let mut reading = Reading {
             tokens,
             at: 0,
@@ -86,7 +86,7 @@ impl SearchQuery {
             terms: Vec::new(),
             filters: Vec::new(),
         };
-        let group = reading.group()?;
+        let group = reading.read_group()?;
         if reading.at < tokens.len() {
             let message = "the query closes a bracket that it does not open".to_owned();
             return Err(QueryFault { message, fix: "the query without it, or in quotes".to_owned() });
@@ -113,9 +113,9 @@ impl QueryGroup {
     }
 
     /// The terms that are looked for. Those that must be absent are not among them.
-    pub(crate) fn wanted(&self) -> Vec<usize> {
+    pub(crate) fn list_wanted(&self) -> Vec<usize> {
         let mut found: Vec<usize> =
-            self.must.iter().chain(&self.may).flat_map(QueryExpression::wanted).collect();
+            self.must.iter().chain(&self.may).flat_map(QueryExpression::list_wanted).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -132,13 +132,13 @@ impl QueryExpression {
         }
     }
 
-    fn wanted(&self) -> Vec<usize> {
+    fn list_wanted(&self) -> Vec<usize> {
         match self {
             QueryExpression::Term(term) => vec![*term],
             QueryExpression::All(all) | QueryExpression::Any(all) => {
-                all.iter().flat_map(QueryExpression::wanted).collect()
+                all.iter().flat_map(QueryExpression::list_wanted).collect()
             }
-            QueryExpression::Group(group) => group.wanted(),
+            QueryExpression::Group(group) => group.list_wanted(),
         }
     }
 }
@@ -154,53 +154,53 @@ struct Reading<'t> {
 }
 
 impl Reading<'_> {
-    fn sign(&self, sign: QuerySign) -> bool {
+    fn is_sign(&self, sign: QuerySign) -> bool {
         matches!(self.tokens.get(self.at), Some(QueryToken::Sign(found)) if *found == sign)
     }
 
-    fn group(&mut self) -> Result<QueryGroup, QueryFault> {
+    fn read_group(&mut self) -> Result<QueryGroup, QueryFault> {
         let mut group = QueryGroup::default();
-        while self.at < self.tokens.len() && !self.sign(QuerySign::Close) {
-            let is_signed = self.sign(QuerySign::Must) || self.sign(QuerySign::Not);
+        while self.at < self.tokens.len() && !self.is_sign(QuerySign::Close) {
+            let is_signed = self.is_sign(QuerySign::Must) || self.is_sign(QuerySign::Not);
             let list = match self.tokens.get(self.at) {
                 Some(QueryToken::Sign(QuerySign::Must)) => &mut group.must,
                 Some(QueryToken::Sign(QuerySign::Not)) => &mut group.not,
                 _ => &mut group.may,
             };
             self.at += usize::from(is_signed);
-            list.extend(self.any(is_signed)?);
+            list.extend(self.read_any(is_signed)?);
         }
         Ok(group)
     }
 
     /// One expression, or several joined by `OR`.
-    fn any(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
-        let mut found = vec![self.all(is_signed)?];
-        while self.sign(QuerySign::Or) {
+    fn read_any(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+        let mut found = vec![self.read_all(is_signed)?];
+        while self.is_sign(QuerySign::Or) {
             self.at += 1;
-            found.push(self.all(true)?);
+            found.push(self.read_all(true)?);
         }
-        Ok(joined(found, QueryExpression::Any))
+        Ok(join_expressions(found, QueryExpression::Any))
     }
 
-    fn all(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
-        let mut found = vec![self.one(is_signed)?];
-        while self.sign(QuerySign::And) {
+    fn read_all(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+        let mut found = vec![self.read_one(is_signed)?];
+        while self.is_sign(QuerySign::And) {
             self.at += 1;
-            found.push(self.one(true)?);
+            found.push(self.read_one(true)?);
         }
-        Ok(joined(found, QueryExpression::All))
+        Ok(join_expressions(found, QueryExpression::All))
     }
 
     /// A term or a bracket. `None` for a filter or a word that says nothing.
-    fn one(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_one(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
         let Some(token) = self.tokens.get(self.at) else {
             let message = "the query ends where a word is expected".to_owned();
             return Err(QueryFault { message, fix: "a word after AND, OR, + and -".to_owned() });
         };
         self.at += 1;
         let term = match token {
-            QueryToken::Sign(QuerySign::Open) => return self.bracket(),
+            QueryToken::Sign(QuerySign::Open) => return self.read_bracket(),
             QueryToken::Sign(_) => {
                 let message = "two signs of the query follow each other".to_owned();
                 return Err(QueryFault {
@@ -214,7 +214,7 @@ impl Reading<'_> {
             }
             QueryToken::Phrase(text) => QueryTerm::Phrase(text.clone()),
             QueryToken::Pattern(text) => QueryTerm::Pattern(text.clone()),
-            QueryToken::Word(text) => match self.word(text, is_signed) {
+            QueryToken::Word(text) => match self.read_word(text, is_signed) {
                 Some(term) => term,
                 None => return Ok(None),
             },
@@ -230,14 +230,14 @@ impl Reading<'_> {
         Ok(Some(QueryExpression::Term(self.terms.len() - 1)))
     }
 
-    fn bracket(&mut self) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_bracket(&mut self) -> Result<Option<QueryExpression>, QueryFault> {
         self.depth += 1;
         if self.depth > DEPTH {
             let message = format!("the query has brackets more than {DEPTH} deep");
             return Err(QueryFault { message, fix: "fewer brackets".to_owned() });
         }
-        let group = self.group()?;
-        if !self.sign(QuerySign::Close) {
+        let group = self.read_group()?;
+        if !self.is_sign(QuerySign::Close) {
             let message = "the query opens a bracket that it does not close".to_owned();
             return Err(QueryFault { message, fix: "a closing bracket, or the text in quotes".to_owned() });
         }
@@ -247,10 +247,10 @@ impl Reading<'_> {
         Ok((!is_empty).then_some(QueryExpression::Group(group)))
     }
 
-    fn word(&self, text: &str, is_signed: bool) -> Option<QueryTerm> {
+    fn read_word(&self, text: &str, is_signed: bool) -> Option<QueryTerm> {
         let mut parts: Vec<String> = Vec::new();
         for identifier in text.split(|c: char| !c.is_alphanumeric()) {
-            parts.extend(super::tokens::parts(identifier).into_iter().map(str::to_lowercase));
+            parts.extend(super::tokens::split_parts(identifier).into_iter().map(str::to_lowercase));
         }
         parts.dedup();
         // The `s` of a genitive and other single letters beside words say nothing.
@@ -262,18 +262,18 @@ impl Reading<'_> {
             let is_sentence = text.chars().all(|c| ",.;:?!()[]'".contains(c));
             return (!is_sentence || is_signed).then(|| QueryTerm::Phrase(text.to_owned()));
         }
-        if !is_signed && !self.keeps_filler && words(text).iter().all(|word| is_filler(word)) {
+        if !is_signed && !self.keeps_filler && split_words(text).iter().all(|word| is_filler(word)) {
             return None;
         }
         let stem = |word: String| {
-            let stem = self.stemmer.stem(&word);
+            let stem = self.stemmer.find_stem(&word);
             WordStem { start: word_start(&word, &stem), stem }
         };
         Some(QueryTerm::Word(parts.into_iter().map(stem).collect()))
     }
 }
 
-fn joined(
+fn join_expressions(
     found: Vec<Option<QueryExpression>>,
     join: fn(Vec<QueryExpression>) -> QueryExpression,
 ) -> Option<QueryExpression> {
@@ -288,9 +288,9 @@ mod tests {
 
     /// Whether a query holds where exactly these words are.
     fn holds(query: &str, there: &[&str]) -> bool {
-        let query = SearchQuery::read(query).unwrap();
+        let query = SearchQuery::parse_text(query).unwrap();
         let stemmer = WordStemmer::new();
-        let stems: Vec<String> = there.iter().map(|word| stemmer.stem(word)).collect();
+        let stems: Vec<String> = there.iter().map(|word| stemmer.find_stem(word)).collect();
         query.group.holds(&|term| match &query.terms[term] {
             QueryTerm::Word(parts) => parts.iter().all(|part| stems.contains(&part.stem)),
             QueryTerm::Phrase(text) | QueryTerm::Pattern(text) => there.contains(&text.as_str()),
@@ -316,7 +316,8 @@ mod tests {
 
     #[test]
     fn a_question_is_a_query() {
-        let query = SearchQuery::read("Where does the pump (see run()) renew a listener's lease?").unwrap();
+        let query =
+            SearchQuery::parse_text("Where does the pump (see run()) renew a listener's lease?").unwrap();
         let stems: Vec<&str> = query
             .terms
             .iter()
@@ -326,13 +327,13 @@ mod tests {
             })
             .collect();
         assert_eq!(stems, ["pump", "see", "run", "renew", "listen", "leas"]);
-        assert_eq!(SearchQuery::read("is it").unwrap().terms.len(), 2, "common words alone are meant");
-        assert_eq!(SearchQuery::read("=>").unwrap().terms, [QueryTerm::Phrase("=>".to_owned())]);
+        assert_eq!(SearchQuery::parse_text("is it").unwrap().terms.len(), 2, "common words alone are meant");
+        assert_eq!(SearchQuery::parse_text("=>").unwrap().terms, [QueryTerm::Phrase("=>".to_owned())]);
     }
 
     #[test]
     fn filters_belong_to_the_whole_query() {
-        let query = SearchQuery::read("lease ext:rs,toml -dir:tests lang:Rust file:a.rs").unwrap();
+        let query = SearchQuery::parse_text("lease ext:rs,toml -dir:tests lang:Rust file:a.rs").unwrap();
         let kinds: Vec<_> =
             query.filters.iter().map(|one| (one.kind, one.values.len(), one.is_not)).collect();
         assert_eq!(
@@ -359,7 +360,7 @@ mod tests {
             (&"(".repeat(40), "deep"),
             (&(0..40).map(|at| format!("w{at} ")).collect::<String>(), "more than 32 terms"),
         ] {
-            let fault = SearchQuery::read(query).unwrap_err();
+            let fault = SearchQuery::parse_text(query).unwrap_err();
             assert!(fault.message.contains(says), "{query}: {}", fault.message);
             assert!(!fault.fix.is_empty());
         }

@@ -21,20 +21,20 @@ pub(crate) struct StemCounts {
 }
 
 /// How rare each stem is among the searched files.
-pub(crate) fn rarity(files: usize, with: &[usize]) -> Vec<f64> {
-    let all = number(files);
-    with.iter().map(|with| (1.0 + (all - number(*with) + 0.5) / (number(*with) + 0.5)).ln()).collect()
+pub(crate) fn measure_rarity(files: usize, with: &[usize]) -> Vec<f64> {
+    let all = to_number(files);
+    with.iter().map(|with| (1.0 + (all - to_number(*with) + 0.5) / (to_number(*with) + 0.5)).ln()).collect()
 }
 
 /// The score of each block.
-pub(crate) fn scores(blocks: &[StemCounts], rarity: &[f64]) -> Vec<f64> {
+pub(crate) fn score_blocks(blocks: &[StemCounts], rarity: &[f64]) -> Vec<f64> {
     let total: f64 = blocks.iter().map(|block| block.length).sum();
-    let mean = (total / number(blocks.len().max(1))).max(1.0);
+    let mean = (total / to_number(blocks.len().max(1))).max(1.0);
     let whole: f64 = rarity.iter().sum();
-    blocks.iter().map(|block| score(block, rarity, mean, whole)).collect()
+    blocks.iter().map(|block| score_block(block, rarity, mean, whole)).collect()
 }
 
-fn score(block: &StemCounts, rarity: &[f64], mean: f64, whole: f64) -> f64 {
+fn score_block(block: &StemCounts, rarity: &[f64], mean: f64, whole: f64) -> f64 {
     let norm = K1 * (1.0 - B + B * block.length / mean);
     let (mut sum, mut covered) = (0.0, 0.0);
     for (stem, rare) in rarity.iter().enumerate() {
@@ -51,7 +51,7 @@ fn score(block: &StemCounts, rarity: &[f64], mean: f64, whole: f64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of files are far below 2^52")]
-pub(crate) fn number(count: usize) -> f64 {
+pub(crate) fn to_number(count: usize) -> f64 {
     count as f64
 }
 
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn rare_stems_short_blocks_and_whole_answers_come_first() {
-        let rare = rarity(100, &[1, 90]);
+        let rare = measure_rarity(100, &[1, 90]);
         assert!(rare[0] > 3.0 * rare[1]);
         let blocks = [block(&[1.0, 0.0], 100.0), block(&[0.0, 1.0], 100.0), block(&[1.0, 0.0], 900.0)];
-        let scores = scores(&blocks, &rare);
+        let scores = score_blocks(&blocks, &rare);
         assert!(scores[0] > scores[1] && scores[0] > scores[2], "{scores:?}");
-        let even = rarity(100, &[5, 5]);
+        let even = measure_rarity(100, &[5, 5]);
         let blocks = [block(&[1.0, 1.0], 100.0), block(&[9.0, 0.0], 100.0)];
-        let both = super::scores(&blocks, &even);
+        let both = super::score_blocks(&blocks, &even);
         assert!(both[0] > both[1], "{both:?}");
     }
 
@@ -81,7 +81,7 @@ mod tests {
     fn a_name_counts_more_than_a_mention() {
         let mut named = block(&[1.0], 100.0);
         named.name = vec![1.0];
-        let scores = scores(&[named, block(&[2.0], 100.0)], &rarity(10, &[2]));
+        let scores = score_blocks(&[named, block(&[2.0], 100.0)], &measure_rarity(10, &[2]));
         assert!(scores[0] > scores[1], "{scores:?}");
     }
 }

@@ -58,9 +58,9 @@ const FILTERS: [(&str, FilterKind); 4] = [
 ];
 
 /// The tokens of a query.
-pub(super) fn scan(text: &str) -> Result<Vec<QueryToken>, QueryFault> {
+pub(super) fn scan_tokens(text: &str) -> Result<Vec<QueryToken>, QueryFault> {
     let mut scanner = Scanner { rest: text, depth: 0, tokens: Vec::new() };
-    while scanner.step()? {}
+    while scanner.take_token()? {}
     Ok(scanner.tokens)
 }
 
@@ -72,7 +72,7 @@ struct Scanner<'t> {
 
 impl Scanner<'_> {
     /// Takes one token. `false` at the end.
-    fn step(&mut self) -> Result<bool, QueryFault> {
+    fn take_token(&mut self) -> Result<bool, QueryFault> {
         self.rest = self.rest.trim_start();
         let Some(first) = self.rest.chars().next() else { return Ok(false) };
         let after = self.rest.get(first.len_utf8()..).unwrap_or_default();
@@ -92,19 +92,19 @@ impl Scanner<'_> {
                 let sign = if first == '+' { QuerySign::Must } else { QuerySign::Not };
                 self.tokens.push(QueryToken::Sign(sign));
             }
-            '"' => self.quoted(after)?,
+            '"' => self.read_quoted(after)?,
             '/' if pattern_end(after).is_some() => {
                 let end = pattern_end(after).unwrap_or_default();
                 let pattern = after.get(..end).unwrap_or_default().to_owned();
                 self.rest = after.get(end + 1..).unwrap_or_default();
                 self.tokens.push(QueryToken::Pattern(pattern));
             }
-            _ => self.word(),
+            _ => self.read_word(),
         }
         Ok(true)
     }
 
-    fn quoted(&mut self, after: &str) -> Result<(), QueryFault> {
+    fn read_quoted(&mut self, after: &str) -> Result<(), QueryFault> {
         let Some((text, rest)) = after.split_once('"') else {
             let message = "the query has a quote that is not closed".to_owned();
             return Err(QueryFault { message, fix: format!("\"{}\"", after.trim()) });
@@ -118,7 +118,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn word(&mut self) {
+    fn read_word(&mut self) {
         let mut open = 0usize;
         let end = self.rest.char_indices().find(|(_, c)| {
             match c {
@@ -136,7 +136,7 @@ impl Scanner<'_> {
             "AND" | "&&" => QueryToken::Sign(QuerySign::And),
             "OR" | "||" => QueryToken::Sign(QuerySign::Or),
             "NOT" => QueryToken::Sign(QuerySign::Not),
-            _ => match self.filter(word) {
+            _ => match self.read_filter(word) {
                 Some(filter) => filter,
                 None => QueryToken::Word(word.to_owned()),
             },
@@ -145,7 +145,7 @@ impl Scanner<'_> {
     }
 
     /// A filter. A sign before it belongs to it.
-    fn filter(&mut self, word: &str) -> Option<QueryToken> {
+    fn read_filter(&mut self, word: &str) -> Option<QueryToken> {
         let (name, value) = word.split_once(':')?;
         let (_, kind) = FILTERS.iter().find(|(known, _)| *known == name)?;
         let values = value.split(',').map(|one| one.trim_matches('"').to_lowercase());

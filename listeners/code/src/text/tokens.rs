@@ -8,13 +8,13 @@ use rust_stemmers::{Algorithm, Stemmer};
 const WORD_BYTES: usize = 64;
 
 /// The words of a text, in lower case, in order. An identifier of several words also counts as one joined word.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub(crate) fn split_words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for identifier in text.split(|c: char| !c.is_alphanumeric()) {
         if identifier.is_empty() || identifier.len() > WORD_BYTES {
             continue;
         }
-        let parts = parts(identifier);
+        let parts = split_parts(identifier);
         if parts.len() > 1 {
             found.push(identifier.to_lowercase());
         }
@@ -24,7 +24,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 }
 
 /// The parts of an identifier without underscores: `HTTPServer` has `HTTP` and `Server`.
-pub(crate) fn parts(identifier: &str) -> Vec<&str> {
+pub(crate) fn split_parts(identifier: &str) -> Vec<&str> {
     let letters: Vec<(usize, char)> = identifier.char_indices().collect();
     let mut cuts = vec![0];
     for window in letters.windows(2) {
@@ -70,7 +70,7 @@ impl WordStemmer {
     }
 
     /// The stem of a word in lower case.
-    pub(crate) fn stem(&self, word: &str) -> String {
+    pub(crate) fn find_stem(&self, word: &str) -> String {
         // The English rules mean letters without accents; other words are their own stem.
         if word.is_ascii() { self.0.stem(word).into_owned() } else { word.to_owned() }
     }
@@ -107,19 +107,19 @@ mod tests {
 
     #[test]
     fn identifiers_are_split_at_case_and_underscores() {
-        assert_eq!(words("parseHTTPRequest"), ["parsehttprequest", "parse", "http", "request"]);
-        assert_eq!(words("read_source(a)"), ["read", "source", "a"]);
-        assert_eq!(words("sha256, Üben"), ["sha256", "üben"]);
-        assert_eq!(words("=> {}"), Vec::<String>::new());
-        assert_eq!(words(&"x".repeat(65)), Vec::<String>::new());
+        assert_eq!(split_words("parseHTTPRequest"), ["parsehttprequest", "parse", "http", "request"]);
+        assert_eq!(split_words("read_source(a)"), ["read", "source", "a"]);
+        assert_eq!(split_words("sha256, Üben"), ["sha256", "üben"]);
+        assert_eq!(split_words("=> {}"), Vec::<String>::new());
+        assert_eq!(split_words(&"x".repeat(65)), Vec::<String>::new());
     }
 
     #[test]
     fn words_of_one_stem_begin_alike() {
         let stemmer = WordStemmer::new();
         for (one, other) in [("queries", "query"), ("matching", "matches"), ("leases", "lease")] {
-            assert_eq!(stemmer.stem(one), stemmer.stem(other));
-            let start = word_start(one, &stemmer.stem(one));
+            assert_eq!(stemmer.find_stem(one), stemmer.find_stem(other));
+            let start = word_start(one, &stemmer.find_stem(one));
             assert!(other.starts_with(&start), "{start} of {one} and {other}");
         }
     }

@@ -45,15 +45,19 @@ impl Block {
     }
 
     /// The held text before this offset may be forgotten.
-    pub(super) fn needed(&self) -> usize {
-        if self.is_thinking() { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
+    pub(super) fn first_needed(&self) -> usize {
+        if self.is_thinking() {
+            self.scanner.settled_end().saturating_sub(END_TAG)
+        } else {
+            self.start.offset
+        }
     }
 
     /// Shows a chunk of thinking that holds nothing special, from `from` to `to`. Models stream a few letters at a
     /// time, and nearly all chunks are like that.
     #[inline]
-    pub(super) fn pass(&mut self, from: usize, to: usize, events: &mut Vec<ExtractEvent>) -> bool {
-        if !self.scanner.plain(from, to) {
+    pub(super) fn show_chunk(&mut self, from: usize, to: usize, events: &mut Vec<ExtractEvent>) -> bool {
+        if !self.scanner.pass_plain(from, to) {
             return false;
         }
         // The event is made when there is room for it, so that it is written only once.
@@ -63,9 +67,9 @@ impl Block {
     }
 
     /// Where its end tag occurs in code inside it, so that it cannot be read as markup.
-    pub(super) fn quoted(&self) -> Option<usize> {
+    pub(super) fn find_quoted_end(&self) -> Option<usize> {
         self.scanner
-            .quoted()
+            .quoted_end()
             .filter(|_| !matches!(self.role, Some(ElementRole::Thinking | ElementRole::Thought)))
     }
 
@@ -84,14 +88,14 @@ impl Extractor {
         }
         let start = self.held.place(tag.at);
         if tag.empty {
-            self.take(start, end, &Ground::Unknown);
+            self.take_block(start, end, &Ground::Unknown);
             self.after_block(end);
             return Flow::Turn;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let is_plain = matches!(role, Some(ElementRole::Thinking | ElementRole::Thought));
         let markup = || std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
-        let ground = if is_plain { Ground::Unknown } else { Ground::of(&self.names, markup()) };
+        let ground = if is_plain { Ground::Unknown } else { Ground::of_element(&self.names, markup()) };
         let scanner = Scanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
         if role == Some(ElementRole::Thinking) {
@@ -103,12 +107,12 @@ impl Extractor {
     }
 
     /// Reads a block.
-    pub(super) fn block(&mut self, mut block: Box<Block>) -> Flow {
-        let end = block.scanner.read(&self.held, self.stop, &self.names);
+    pub(super) fn read_block(&mut self, mut block: Box<Block>) -> Flow {
+        let end = block.scanner.read_on(&self.held, self.stop, &self.names);
         let is_thinking = block.is_thinking();
         let Some(end) = end else {
             if is_thinking {
-                self.show(&mut block, None);
+                self.show_thinking(&mut block, None);
             }
             self.mode = Mode::Block(block);
             return Flow::More;
@@ -117,29 +121,32 @@ impl Extractor {
             let from = block.inside.offset.max(end.saturating_sub(END_TAG));
             let tail = self.held.slice(from, end);
             let tag = tail.windows(2).rposition(|two| two == b"</").map_or(end, |at| from + at);
-            self.show(&mut block, Some(tag));
+            self.show_thinking(&mut block, Some(tag));
             self.events.push(ExtractEvent::Live(LiveRead::Ended));
             self.emit(ExtractEvent::Thinking(TextSpan { start: block.inside, end: tag }));
-        } else if let Some(at) = block.quoted() {
+        } else if let Some(at) = block.find_quoted_end() {
             let problem = self.quoted_end(&block, at);
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
-            if !matches!(verbatim::look(&self.names, &self.limits, raw, block.start), Verbatim::None) {
-                self.seal(Sealed::after(block.start, end, None));
+            if !matches!(
+                verbatim::find_raw_signs(&self.names, &self.limits, raw, block.start),
+                Verbatim::None
+            ) {
+                self.seal(Sealed::seal_after(block.start, end, None));
             }
             self.emit(problem.into());
         } else {
-            self.take(block.start, end, block.scanner.ground());
+            self.take_block(block.start, end, block.scanner.ground());
         }
         self.after_block(end);
         Flow::Turn
     }
 
     /// Shows the thinking that has come, up to its end or to the last whole character.
-    pub(super) fn show(&mut self, block: &mut Block, end: Option<usize>) {
+    pub(super) fn show_thinking(&mut self, block: &mut Block, end: Option<usize>) {
         let to = end.unwrap_or_else(|| {
-            let settled = block.scanner.settled();
+            let settled = block.scanner.settled_end();
             let tail = self.held.slice(settled.saturating_sub(3).max(block.shown), settled);
-            settled - unfinished(tail)
+            settled - count_unfinished(tail)
         });
         if to > block.shown {
             self.events.push(ExtractEvent::Live(LiveRead::Piece(block.shown..to)));
@@ -151,12 +158,12 @@ impl Extractor {
     pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
         let name = &block.name;
         let message = format!("</{name}> is in code inside <{name}>, where it would end the element");
-        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(at), message).element(name);
-        problem.fix(format!("write &lt;/{name}&gt; there"))
+        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(at), message).with_element(name);
+        problem.with_fix(format!("write &lt;/{name}&gt; there"))
     }
 
     /// Turns a complete block into events.
-    fn take(&mut self, start: Place, end: usize, ground: &Ground) {
+    fn take_block(&mut self, start: Place, end: usize, ground: &Ground) {
         let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
             let raw = raw.to_vec();
@@ -166,17 +173,17 @@ impl Extractor {
         let found = match ground {
             // Where nothing is known of an element, nothing is known of the elements in it either.
             Ground::Unknown => Verbatim::None,
-            _ => verbatim::look(&self.names, &self.limits, raw, start),
+            _ => verbatim::find_raw_signs(&self.names, &self.limits, raw, start),
         };
         let sealed = match &found {
             Verbatim::None | Verbatim::Taken(_) => None,
-            Verbatim::Open(name) => Some(Sealed::after(start, end, Some(name.clone()))),
-            Verbatim::Refused(_) => Some(Sealed::after(start, end, None)),
+            Verbatim::Open(name) => Some(Sealed::seal_after(start, end, Some(name.clone()))),
+            Verbatim::Refused(_) => Some(Sealed::seal_after(start, end, None)),
         };
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
         match found {
             Verbatim::None | Verbatim::Open(_) => {
-                taking.block(&Piece { raw, start, scope: Scope::default() })
+                taking.take_block(&Piece { raw, start, scope: Scope::default() })
             }
             Verbatim::Refused(problem) => taking.events.push(ExtractEvent::Problem(problem)),
             Verbatim::Taken(taken) => {
@@ -194,12 +201,12 @@ impl Extractor {
         let place = start.after(raw.get(..valid).unwrap_or_default());
         let byte = raw.get(valid).copied().unwrap_or_default();
         let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
-        self.emit(Problem::new(ProblemSlug::Malformed, place, message).fix("write UTF-8").into());
+        self.emit(Problem::new(ProblemSlug::Malformed, place, message).with_fix("write UTF-8").into());
     }
 }
 
 /// How many bytes at the end belong to an incomplete character.
-fn unfinished(tail: &[u8]) -> usize {
+fn count_unfinished(tail: &[u8]) -> usize {
     for (back, byte) in (1..).zip(tail.iter().rev()) {
         let length = match byte {
             0x80..=0xbf => continue,

@@ -170,22 +170,22 @@ impl Problem {
         Self { slug, place, element, message: message.into(), expected, fix, near }
     }
 
-    pub(super) fn element(mut self, name: &str) -> Self {
+    pub(super) fn with_element(mut self, name: &str) -> Self {
         self.element = Some(crate::place::excerpt(name));
         self
     }
 
-    pub(super) fn fix(mut self, words: impl Into<String>) -> Self {
+    pub(super) fn with_fix(mut self, words: impl Into<String>) -> Self {
         self.fix = Some(words.into());
         self
     }
 
-    pub(super) fn expected(mut self, words: impl Into<String>) -> Self {
+    pub(super) fn with_expected(mut self, words: impl Into<String>) -> Self {
         self.expected = Some(words.into());
         self
     }
 
-    pub(super) fn near(mut self, names: Vec<String>) -> Self {
+    pub(super) fn with_nearest(mut self, names: Vec<String>) -> Self {
         self.near = names;
         self
     }
@@ -193,11 +193,11 @@ impl Problem {
     /// A refusal by the gate, at its place in the model's text.
     ///
     /// Inside content, what is read as markup may have been meant as text. The suggested fix then says so.
-    pub(super) fn refused(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
+    pub(super) fn from_refusal(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
         let is_form = matches!(fault.code, crate::codes::MALFORMED | crate::codes::UNDECLARED);
         let is_text = is_form || fault.code == crate::codes::FORBIDDEN_CONSTRUCT;
         let slug = if is_form { ProblemSlug::Malformed } else { ProblemSlug::ToolPayloadInvalid };
-        let mut problem = Self::new(slug, place, fault.message).element(name);
+        let mut problem = Self::new(slug, place, fault.message).with_element(name);
         problem.expected = fault.expected.map(Into::into);
         problem.fix = fault.fix.map(|fix| {
             let hint = in_content && is_text && !fix.contains('&') && !fix.contains("character");

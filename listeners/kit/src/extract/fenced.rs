@@ -14,7 +14,7 @@ use super::lines::{Fence, Line};
 use super::names::{ElementRole, Meant};
 use super::piece::Piece;
 use super::scan::Scanner;
-use super::tag::{Scan, Tag, local};
+use super::tag::{Scan, Tag, find_local};
 use super::take::Taking;
 use super::{Extractor, Flow, Mode};
 use crate::Place;
@@ -46,7 +46,7 @@ impl Extractor {
     /// Begins a run of lines that are only shown. `at` is its first character, on the line that begins at `line`.
     pub(super) fn begin_shown(&mut self, fence: Fence, line: usize, at: usize) -> Flow {
         let begin = if fence.sign == b'>' { at } else { line };
-        self.prose.lists.pass(self.held.slice(line, at + 1));
+        self.prose.lists.read_line(self.held.slice(line, at + 1));
         let fencing = Fencing { fence, open: begin, content: Some(begin), probe: begin };
         self.pos = begin;
         self.mode = Mode::Fence(Box::new(fencing));
@@ -61,7 +61,7 @@ impl Extractor {
     }
 
     /// Reads the lines of a fence.
-    pub(super) fn fence(&mut self, mut fencing: Box<Fencing>) -> Flow {
+    pub(super) fn read_fence(&mut self, mut fencing: Box<Fencing>) -> Flow {
         loop {
             let found = self.held.find_byte(fencing.probe.max(self.pos), b'\n');
             if found.is_none() && self.stop.is_none() {
@@ -80,7 +80,7 @@ impl Extractor {
                 }
                 continue;
             };
-            let what = fencing.fence.line(line, &self.prose.lists);
+            let what = fencing.fence.read_line(line, &self.prose.lists);
             self.pos = if what == Line::Outside { begin } else { next };
             match what {
                 Line::Inside if found.is_some() => {}
@@ -116,31 +116,31 @@ impl Extractor {
             return;
         }
         let first = fencing.open + whole.len() - whole.trim_ascii_start().len();
-        self.note(first, end);
-        self.quoted(from, to, fencing.fence.what());
+        self.note_text(first, end);
+        self.report_quoted(from, to, fencing.fence.describe());
     }
 
     /// Whether code is one action and nothing else.
     fn is_one_action(&self, code: &[u8]) -> bool {
         let code = code.trim_ascii();
-        let held = Held::of(code, Place::START);
-        let Ok(Some(mut tag)) = Tag::begin(&held, 0) else { return false };
+        let held = Held::from_bytes(code, Place::START);
+        let Ok(Some(mut tag)) = Tag::begin_at(&held, 0) else { return false };
         if tag.closes || code.first() != Some(&b'<') {
             return false;
         }
         let end = loop {
-            match tag.read(&held) {
+            match tag.read_on(&held) {
                 Scan::Named => {}
                 Scan::Whole(end) => break end,
                 Scan::More | Scan::Broken(_) => return false,
             }
         };
         let name = tag.name(&held);
-        let is_action = match self.names.meant(&String::from_utf8_lossy(local(name))) {
+        let is_action = match self.names.find_meaning(&String::from_utf8_lossy(find_local(name))) {
             Meant::Wrapper => true,
             Meant::Unknown => false,
             Meant::Group { local, .. } => {
-                !matches!(self.names.role(&local), Some(ElementRole::Thinking | ElementRole::Thought))
+                !matches!(self.names.find_role(&local), Some(ElementRole::Thinking | ElementRole::Thought))
             }
         };
         let last = if tag.empty { Some(end) } else { self.last_of(name, end, &held) };
@@ -150,26 +150,26 @@ impl Extractor {
     /// Where the element ends that a code block begins with.
     fn last_of(&self, name: &[u8], from: usize, held: &Held) -> Option<usize> {
         let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
-        let ground = Ground::of(&self.names, tag);
-        Scanner::new(name, from, false, ground).read(held, Some(StreamEnd::End), &self.names)
+        let ground = Ground::of_element(&self.names, tag);
+        Scanner::new(name, from, false, ground).read_on(held, Some(StreamEnd::End), &self.names)
     }
 
     /// Reports the first whole action in code that goes from `from` to `to`.
-    pub(super) fn quoted(&mut self, from: usize, to: usize, what: &str) {
+    pub(super) fn report_quoted(&mut self, from: usize, to: usize, what: &str) {
         let code = self.held.slice(from, to);
         if !code.contains(&b'<') {
             return;
         }
-        let held = Held::of(code, Place::START);
+        let held = Held::from_bytes(code, Place::START);
         let mut ends: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
         let mut at = 0;
         while let Some(less) = held.find_byte(at, b'<') {
             at = less + 1;
-            let Ok(Some(mut tag)) = Tag::begin(&held, less) else { continue };
+            let Ok(Some(mut tag)) = Tag::begin_at(&held, less) else { continue };
             tag.one_line = true;
-            let mut scan = tag.read(&held);
+            let mut scan = tag.read_on(&held);
             let written = tag.name(&held).to_vec();
-            let name = String::from_utf8_lossy(local(&written)).into_owned();
+            let name = String::from_utf8_lossy(find_local(&written)).into_owned();
             let is_action =
                 scan == Scan::Named && !tag.closes && self.names.actions().any(|action| action == name);
             if !is_action {
@@ -177,13 +177,13 @@ impl Extractor {
             }
             while scan == Scan::Named {
                 tag.one_line = false;
-                scan = tag.read(&held);
+                scan = tag.read_on(&held);
             }
             let Scan::Whole(end) = scan else { continue };
             let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
             if tag.empty || last.is_some_and(|last| last >= end) {
                 let place = self.held.place(from + less);
-                self.emit(shown(&name, place, what).into());
+                self.emit(describe_quoted(&name, place, what).into());
                 return;
             }
         }
@@ -195,7 +195,7 @@ impl Extractor {
             (self.prose.first, self.prose.last) = (Some(fenced.start), fenced.end);
             self.is_only_fence = false;
             let name = name_of(&fenced.action);
-            self.emit(shown(&name, fenced.place, "code").into());
+            self.emit(describe_quoted(&name, fenced.place, "code").into());
         }
     }
 
@@ -213,11 +213,11 @@ impl Extractor {
             self.not_utf8(&fenced.action, fenced.place);
             return;
         };
-        if let Some(problem) = self.unescaped(raw, fenced.place, "the element is in a fence") {
+        if let Some(problem) = self.find_unescaped(raw, fenced.place, "the element is in a fence") {
             return self.emit((*problem).into());
         }
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        taking.block(&Piece { raw, start: fenced.place, scope: Scope::default() });
+        taking.take_block(&Piece { raw, start: fenced.place, scope: Scope::default() });
         let events = taking.events;
         if !events.iter().any(|event| matches!(event, ExtractEvent::Problem(_))) {
             self.emit(ExtractEvent::Repair(Box::new(repair)));
@@ -231,13 +231,13 @@ fn name_of(markup: &[u8]) -> String {
     String::from_utf8_lossy(&name.copied().collect::<Vec<u8>>()).into_owned()
 }
 
-fn shown(name: &str, place: Place, what: &str) -> Problem {
+fn describe_quoted(name: &str, place: Place, what: &str) -> Problem {
     let fix = match what {
         "code" => "write it outside of code, without a fence or backticks, if it is to be executed",
         _ => "write it at the beginning of a line if it is to be executed",
     };
     let message = format!("<{name}> is in {what}, so it is only shown");
-    Problem::new(ProblemSlug::ActionInQuotedText, place, message).element(name).fix(fix)
+    Problem::new(ProblemSlug::ActionInQuotedText, place, message).with_element(name).with_fix(fix)
 }
 
 /// Where the last end tag of that name begins.

@@ -7,7 +7,7 @@ use super::block::Block;
 use super::events::{ExtractEvent, OpenElement, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
 use super::graft::Scope;
 use super::names::ElementRole;
-use super::outline::{Part, parts};
+use super::outline::{Part, split_parts};
 use super::piece::Piece;
 use super::span::TextSpan;
 use super::take::Taking;
@@ -31,9 +31,9 @@ impl Extractor {
     ) -> Option<OpenElement> {
         std::mem::swap(&mut self.events, events);
         self.stop = Some(stop);
-        self.run();
+        self.run_modes();
         match std::mem::replace(&mut self.mode, Mode::Prose) {
-            Mode::Block(block) => self.unfinished(block, judge),
+            Mode::Block(block) => self.report_unfinished(block, judge),
             Mode::Aside(aside) => self.unfinished_aside(aside.start),
             Mode::Prose | Mode::Fence(_) => {}
         }
@@ -45,42 +45,42 @@ impl Extractor {
         for event in std::mem::take(&mut self.waiting) {
             self.deliver(event);
         }
-        self.unseal(stop);
-        self.lacking(stop);
+        self.emit_waiting(stop);
+        self.report_missing(stop);
         let end = self.held.end();
         std::mem::swap(&mut self.events, events);
         self.left.map(|(element, start)| OpenElement { element, span: TextSpan { start, end } })
     }
 
     /// A block that does not end.
-    fn unfinished(&mut self, mut block: Box<Block>, judge: &mut ValidityCheck<'_>) {
+    fn report_unfinished(&mut self, mut block: Box<Block>, judge: &mut ValidityCheck<'_>) {
         self.left = Some((block.name.clone(), block.start));
         let end = self.held.end();
         if block.role == Some(ElementRole::Thinking) {
-            self.show(&mut block, Some(end));
+            self.show_thinking(&mut block, Some(end));
             self.emit(ExtractEvent::Thinking(TextSpan { start: block.inside, end }));
             return self.open_ended(&block);
         }
         if self.is_cut() || block.role == Some(ElementRole::Thought) {
             return self.open_ended(&block);
         }
-        if let Some(at) = block.quoted().filter(|_| !block.is_fenced()) {
+        if let Some(at) = block.find_quoted_end().filter(|_| !block.is_fenced()) {
             let problem = self.quoted_end(&block, at);
             return self.emit(problem.into());
         }
         let raw = self.held.slice(block.start.offset, end).to_vec();
         let Ok(raw) = String::from_utf8(raw.clone()) else { return self.not_utf8(&raw, block.start) };
         let closed = format!("{raw}</{}>", block.name);
-        if let Some(problem) = self.unescaped(&closed, block.start, "its end tag is missing") {
+        if let Some(problem) = self.find_unescaped(&closed, block.start, "its end tag is missing") {
             return if block.begins { self.emit((*problem).into()) } else { self.open_ended(&block) };
         }
-        let Some(parts) = parts(&closed) else { return self.beyond_repairing(&block, &raw) };
+        let Some(parts) = split_parts(&closed) else { return self.beyond_repairing(&block, &raw) };
         // In the middle of a line, a tag followed by text is more likely mentioned than used.
         if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
             return self.open_ended(&block);
         }
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        taking.block(&Piece { raw: &closed, start: block.start, scope: Scope::default() });
+        taking.take_block(&Piece { raw: &closed, start: block.start, scope: Scope::default() });
         let mut taken = taking.events;
         let is_valid = taken.iter().all(|event| match event {
             ExtractEvent::Problem(_) => false,
@@ -90,9 +90,10 @@ impl Extractor {
         if !is_valid {
             let name = &block.name;
             let message = format!("<{name}> has no end tag, and is not valid with one");
-            let problem = Problem::new(ProblemSlug::MissingClosingTag, block.start, message).element(name);
+            let problem =
+                Problem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
             let fix = format!("write what it must hold, and then </{name}>");
-            self.emit(problem.expected(format!("</{name}>")).fix(fix).into());
+            self.emit(problem.with_expected(format!("</{name}>")).with_fix(fix).into());
             taken.retain(|event| matches!(event, ExtractEvent::Problem(_)));
             return taken.into_iter().for_each(|event| self.emit(event));
         }
@@ -110,12 +111,12 @@ impl Extractor {
     }
 
     /// Why markup that needs another fix cannot be accepted: its text is not escaped.
-    pub(super) fn unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<Problem>> {
-        match verbatim::look(&self.names, &self.limits, raw, start) {
+    pub(super) fn find_unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<Problem>> {
+        match verbatim::find_raw_signs(&self.names, &self.limits, raw, start) {
             Verbatim::Taken(taken) => {
                 let element = taken.elements.first()?;
                 let place = start.after(raw.as_bytes().get(..element.raw).unwrap_or_default());
-                Some(Box::new(verbatim::combined(&element.name, place, what)))
+                Some(Box::new(verbatim::describe_combined(&element.name, place, what)))
             }
             Verbatim::Refused(problem) => Some(problem),
             Verbatim::None | Verbatim::Open(_) => None,
@@ -130,16 +131,16 @@ impl Extractor {
                 let offset = fault.place.offset;
                 let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
                 let is_inside = block.start.offset + offset >= block.inside.offset;
-                self.emit(Problem::refused(fault, place, &block.name, is_inside).into());
+                self.emit(Problem::from_refusal(fault, place, &block.name, is_inside).into());
             }
             _ if block.is_fenced() => self.open_ended(block),
             _ => {
                 let name = &block.name;
                 let message = format!("<{name}> has no end tag, and neither has an element in it");
                 let problem =
-                    Problem::new(ProblemSlug::MissingClosingTag, block.start, message).element(name);
+                    Problem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
                 let fix = format!("close what is open inside, then end it with </{name}>");
-                self.emit(problem.expected(format!("</{name}> in the end")).fix(fix).into());
+                self.emit(problem.with_expected(format!("</{name}> in the end")).with_fix(fix).into());
             }
         }
     }
@@ -156,7 +157,8 @@ impl Extractor {
             }
             (false, false) => format!("<{name}> has no end tag"),
         };
-        let problem = Problem::new(slug, block.start, message).element(name).expected(format!("</{name}>"));
+        let problem =
+            Problem::new(slug, block.start, message).with_element(name).with_expected(format!("</{name}>"));
         let fix = match (is_cut, block.is_fenced()) {
             (true, _) => "write the whole element again, and shorter".to_owned(),
             (false, true) => format!("close the fence on a line of its own, then write </{name}>"),
@@ -164,14 +166,14 @@ impl Extractor {
                 format!("end it with </{name}>, or put <{name}> into backticks if it is only named")
             }
         };
-        self.emit(problem.fix(fix).into());
+        self.emit(problem.with_fix(fix).into());
     }
 
     fn unfinished_aside(&mut self, start: Place) {
         let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
         self.prose.last = self.prose.last.max(self.held.end());
         let problem = Problem::new(slug, start, "a comment or CDATA section does not end");
-        self.emit(problem.fix("end it with --> or ]]>, or put it into backticks").into());
+        self.emit(problem.with_fix("end it with --> or ]]>, or put it into backticks").into());
         self.left = Some(("!".to_owned(), start));
     }
 
@@ -197,9 +199,9 @@ impl Extractor {
         if lost.iter().any(is_action) {
             let message = format!("the text was cut off inside <{}>", open.name);
             let problem =
-                Problem::new(ProblemSlug::TruncatedStructure, open.place, message).element(&open.name);
+                Problem::new(ProblemSlug::TruncatedStructure, open.place, message).with_element(&open.name);
             let fix = "write the whole answer again, with the action outside of other elements";
-            self.emit(problem.fix(fix).into());
+            self.emit(problem.with_fix(fix).into());
         }
         for event in
             lost.into_iter().filter(|event| !is_action(event) && !matches!(event, ExtractEvent::Repair(_)))
@@ -209,7 +211,7 @@ impl Extractor {
     }
 
     /// What the answer as a whole lacks.
-    fn lacking(&mut self, stop: StreamEnd) {
+    fn report_missing(&mut self, stop: StreamEnd) {
         let place = self.held.place(self.held.end());
         if stop != StreamEnd::End {
             let message = if stop == StreamEnd::Length {
@@ -218,7 +220,7 @@ impl Extractor {
                 "the answer was cut off"
             };
             let problem = Problem::new(ProblemSlug::OutputTruncated, place, message);
-            self.events.push(problem.fix("write it again, and shorter").into());
+            self.events.push(problem.with_fix("write it again, and shorter").into());
         }
         let Tally { thinking, prose, taken, problem } = self.tally;
         let lack = match (taken || problem, prose, thinking) {
@@ -231,7 +233,7 @@ impl Extractor {
         };
         let known: Vec<&str> = self.names.actions().collect();
         let expected = format!("one of <{}>", known.join(">, <"));
-        self.events.push(Problem::new(lack.0, Place::START, lack.1).expected(expected).into());
+        self.events.push(Problem::new(lack.0, Place::START, lack.1).with_expected(expected).into());
     }
 }
 

@@ -17,11 +17,11 @@ pub(super) struct Scope {
 
 impl Scope {
     /// The declarations inside an element of this start tag.
-    pub(super) fn inside(&self, head: &Head<'_>) -> Self {
+    pub(super) fn enter(&self, head: &Head<'_>) -> Self {
         let mut scope = self.clone();
         for (name, ..) in &head.attributes {
             let prefix = if *name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") };
-            if let (Some(prefix), Some(uri)) = (prefix, head.attribute(name)) {
+            if let (Some(prefix), Some(uri)) = (prefix, head.read_attribute(name)) {
                 scope.declared.retain(|(other, _)| other != prefix);
                 scope.declared.push((prefix.to_owned(), uri.into_owned()));
             }
@@ -37,7 +37,7 @@ impl Scope {
     }
 
     /// The namespace of a prefix.
-    pub(super) fn namespace(&self, prefix: &str) -> Option<Cow<'_, str>> {
+    pub(super) fn find_namespace(&self, prefix: &str) -> Option<Cow<'_, str>> {
         self.declared.iter().find(|(other, _)| other == prefix).map(|(_, uri)| Cow::Borrowed(&**uri))
     }
 }
@@ -72,12 +72,13 @@ impl<'r> Graft<'r> {
     pub(super) fn declare(&mut self, known: &KnownElement) -> bool {
         for (prefix, uri) in &self.scope.declared {
             let is_used = self.raw.contains(&format!("{prefix}:")) || prefix.is_empty();
-            if is_used && self.head.attribute(&declared_as(prefix)).is_none() {
+            if is_used && self.head.read_attribute(&declared_as(prefix)).is_none() {
                 writer::declare(&mut self.declared, prefix, uri);
             }
         }
-        let own = self.head.namespace().or_else(|| self.scope.namespace(self.head.prefix));
-        let has_default = self.head.attribute("xmlns").is_some() || self.scope.namespace("").is_some();
+        let own = self.head.read_namespace().or_else(|| self.scope.find_namespace(self.head.prefix));
+        let has_default =
+            self.head.read_attribute("xmlns").is_some() || self.scope.find_namespace("").is_some();
         let is_bare = self.head.prefix.is_empty();
         if own.is_none() {
             if is_bare && !known.qualified && has_bare_elements(self.raw) {
@@ -110,7 +111,7 @@ impl<'r> Graft<'r> {
 
     /// Removes an attribute and returns its value.
     pub(super) fn take_out(&mut self, name: &str) -> Option<String> {
-        let value = self.head.attribute(name)?.into_owned();
+        let value = self.head.read_attribute(name)?.into_owned();
         let (.., range) = self.head.attributes.iter().find(|(other, ..)| *other == name)?;
         self.edits.push(Edit { part: range.clone(), with: String::new() });
         Some(value)

@@ -26,15 +26,15 @@ pub(super) enum Ground {
 
 impl Ground {
     /// The content of an element in a place that allows any known element.
-    pub(super) fn of(names: &KnownNames, tag: &str) -> Self {
+    pub(super) fn of_element(names: &KnownNames, tag: &str) -> Self {
         let Some(head) = Head::read(tag) else { return Self::Unknown };
-        let local = match names.meant(head.local) {
+        let local = match names.find_meaning(head.local) {
             Meant::Wrapper => return Self::Names,
             Meant::Unknown => return Self::Unknown,
             Meant::Group { local, .. } => local,
         };
-        let group = names.group(&local);
-        let (ns, to) = (head.namespace(), head.attribute("to"));
+        let group = names.find_elements(&local);
+        let (ns, to) = (head.read_namespace(), head.read_attribute("to"));
         let is_meant = |known: &&KnownElement| {
             let is_right = known.ns.is_empty() || ns.as_ref().is_none_or(|ns| *ns == known.ns);
             let takes = |to: &Cow<'_, str>| known.has_to || known.takers.iter().any(|it| it == to);
@@ -51,10 +51,10 @@ impl Ground {
     }
 
     /// The content of a child element.
-    pub(super) fn inside(&self, names: &KnownNames, tag: &str) -> Self {
+    pub(super) fn enter(&self, names: &KnownNames, tag: &str) -> Self {
         match self {
-            Self::Names => Self::of(names, tag),
-            Self::Schema(texts, at) if texts.is_payload(*at) => Self::of(names, tag),
+            Self::Names => Self::of_element(names, tag),
+            Self::Schema(texts, at) if texts.is_payload(*at) => Self::of_element(names, tag),
             Self::Schema(texts, at) => {
                 let child = Head::read(tag).and_then(|head| texts.child(*at, head.local));
                 child.map_or(Self::Unknown, |child| Self::Schema(texts.clone(), child))

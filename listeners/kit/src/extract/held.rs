@@ -47,7 +47,7 @@ impl Held {
     }
 
     /// A separate piece of a text.
-    pub(super) fn of(bytes: &[u8], start: Place) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8], start: Place) -> Self {
         let base = start.offset;
         Self { bytes: bytes.to_vec(), watermark: SLACK, base, first: start, earlier: start, reached: start }
     }
@@ -77,7 +77,7 @@ impl Held {
     }
 
     /// The text from `from` on.
-    pub(super) fn from(&self, from: usize) -> &[u8] {
+    pub(super) fn slice_from(&self, from: usize) -> &[u8] {
         self.bytes.get(from.saturating_sub(self.base)..).unwrap_or_default()
     }
 
@@ -88,12 +88,12 @@ impl Held {
 
     /// Where that byte comes first from `from` on.
     pub(super) fn find_byte(&self, from: usize, byte: u8) -> Option<usize> {
-        memchr::memchr(byte, self.from(from)).map(|at| from + at)
+        memchr::memchr(byte, self.slice_from(from)).map(|at| from + at)
     }
 
     /// Where the first `<`, backtick or line break from `from` on is.
     pub(super) fn find_sign(&self, from: usize) -> Option<usize> {
-        let text = self.from(from);
+        let text = self.slice_from(from);
         let at = match text.len() {
             // A search for many bytes at once would take longer to begin.
             ..16 => text.iter().position(|byte| matches!(byte, b'<' | b'`' | b'\n')),
@@ -104,7 +104,7 @@ impl Held {
 
     /// The first byte from `from` on for which `wanted` holds.
     pub(super) fn find(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
-        self.from(from).iter().position(|byte| wanted(*byte)).map(|at| from + at)
+        self.slice_from(from).iter().position(|byte| wanted(*byte)).map(|at| from + at)
     }
 
     /// The place of an offset that is still held.

@@ -14,14 +14,14 @@ pub(super) struct Lists {
 
 impl Lists {
     /// Handles a line that is not code.
-    pub(super) fn pass(&mut self, line: &[u8]) {
-        let indent = blanks(line);
+    pub(super) fn read_line(&mut self, line: &[u8]) {
+        let indent = count_blanks(line);
         if line.get(indent).is_none_or(u8::is_ascii_whitespace) {
             return;
         }
         self.columns.retain(|column| *column <= indent);
         if let Some(width) =
-            marker(line.get(indent..).unwrap_or_default()).filter(|_| self.columns.len() < LISTS)
+            measure_marker(line.get(indent..).unwrap_or_default()).filter(|_| self.columns.len() < LISTS)
         {
             self.columns.push(indent + width);
         }
@@ -29,11 +29,11 @@ impl Lists {
 
     /// Whether a line with that indentation is code.
     fn is_code(&self, columns: usize) -> bool {
-        columns >= 4 && !self.allow(columns)
+        columns >= 4 && !self.allows_fence(columns)
     }
 
     /// Whether a fence may have that indentation.
-    fn allow(&self, indent: usize) -> bool {
+    fn allows_fence(&self, indent: usize) -> bool {
         indent <= 3 || self.columns.iter().any(|column| (*column..=*column + 3).contains(&indent))
     }
 }
@@ -52,50 +52,51 @@ pub(super) struct Fence {
 pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
     let (mut rest, mut quotes) = (prefix, 0);
     loop {
-        let indent = blanks(rest);
+        let indent = count_blanks(rest);
         let after = rest.get(indent..)?;
         match after.first() {
             None => {
-                return (quotes > 0 || lists.allow(indent) || rest.len() < prefix.len()).then_some(quotes);
+                return (quotes > 0 || lists.allows_fence(indent) || rest.len() < prefix.len())
+                    .then_some(quotes);
             }
             Some(b'>') => {
                 quotes += 1;
                 rest = after.get(1..)?;
             }
-            Some(_) => rest = after.get(marker(after)?..)?,
+            Some(_) => rest = after.get(measure_marker(after)?..)?,
         }
     }
 }
 
 /// The fence that a line opens if nothing on it is executed: a quotation, or indented code that does not continue a
 /// paragraph. The line begins with `lead`, then `sign`.
-pub(super) fn shown(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) -> Option<Fence> {
-    let columns = columns(lead);
-    let is_quotation = sign == b'>' && lists.allow(columns);
+pub(super) fn find_quoted_fence(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) -> Option<Fence> {
+    let columns = count_columns(lead);
+    let is_quotation = sign == b'>' && lists.allows_fence(columns);
     let is_code = ends_paragraph && lists.is_code(columns);
     (is_quotation || is_code).then(|| Fence::of_lines(if is_quotation { b'>' } else { b' ' }))
 }
 
 /// Where a quotation inside a list begins on this line.
-pub(super) fn quotation(line: &[u8]) -> Option<usize> {
-    let mut at = blanks(line);
+pub(super) fn find_quotation(line: &[u8]) -> Option<usize> {
+    let mut at = count_blanks(line);
     loop {
         let rest = line.get(at..)?;
         if rest.first() == Some(&b'>') {
             return Some(at);
         }
-        at += marker(rest)?;
-        at += blanks(line.get(at..)?);
+        at += measure_marker(rest)?;
+        at += count_blanks(line.get(at..)?);
     }
 }
 
 /// Whether a line is a heading, which is a paragraph by itself.
 pub(super) fn is_heading(line: &[u8]) -> bool {
-    line.get(blanks(line)) == Some(&b'#') && ends_paragraph(line, &Lists::default())
+    line.get(count_blanks(line)) == Some(&b'#') && ends_paragraph(line, &Lists::default())
 }
 
 /// The width of leading blanks in columns. A tab moves to the next multiple of four.
-fn columns(blanks: &[u8]) -> usize {
+fn count_columns(blanks: &[u8]) -> usize {
     blanks.iter().fold(0, |columns, blank| if *blank == b'\t' { columns / 4 * 4 + 4 } else { columns + 1 })
 }
 
@@ -120,7 +121,7 @@ impl Fence {
     }
 
     /// A name for what its content is in.
-    pub(super) fn what(&self) -> &'static str {
+    pub(super) fn describe(&self) -> &'static str {
         match self.sign {
             b'>' => "a quotation",
             b' ' => "indented code",
@@ -128,36 +129,36 @@ impl Fence {
         }
     }
 
-    pub(super) fn line(&self, line: &[u8], lists: &Lists) -> Line {
+    pub(super) fn read_line(&self, line: &[u8], lists: &Lists) -> Line {
         if !self.is_fence() {
-            let lead = line.get(..blanks(line)).unwrap_or_default();
+            let lead = line.get(..count_blanks(line)).unwrap_or_default();
             let goes_on = match line.get(lead.len()) {
                 Some(b'>') if self.sign == b'>' => true,
                 None | Some(b'\r') => self.sign == b' ',
-                Some(_) => self.sign == b' ' && lists.is_code(columns(lead)),
+                Some(_) => self.sign == b' ' && lists.is_code(count_columns(lead)),
             };
             return if goes_on { Line::Inside } else { Line::Outside };
         }
         let mut rest = line;
         for _ in 0..self.quotes {
-            let indent = blanks(rest);
+            let indent = count_blanks(rest);
             if rest.get(indent) != Some(&b'>') {
                 return Line::Outside;
             }
             rest = rest.get(indent + 1..).unwrap_or_default();
         }
-        let indent = blanks(rest);
+        let indent = count_blanks(rest);
         let after = rest.get(indent..).unwrap_or_default();
         let length = after.iter().take_while(|byte| **byte == self.sign).count();
         let is_bare = after.get(length..).unwrap_or_default().iter().all(u8::is_ascii_whitespace);
-        let closes = length >= self.length && is_bare && (self.quotes > 0 || lists.allow(indent));
+        let closes = length >= self.length && is_bare && (self.quotes > 0 || lists.allows_fence(indent));
         if closes { Line::Closes } else { Line::Inside }
     }
 }
 
 /// Whether a paragraph ends before this line.
 pub(super) fn ends_paragraph(line: &[u8], lists: &Lists) -> bool {
-    let indent = blanks(line);
+    let indent = count_blanks(line);
     let text = line.get(indent..).unwrap_or_default();
     let signs = |sign: u8| text.iter().take_while(|byte| **byte == sign).count();
     match text.first() {
@@ -166,18 +167,20 @@ pub(super) fn ends_paragraph(line: &[u8], lists: &Lists) -> bool {
             let level = signs(b'#');
             level <= 6 && indent <= 3 && text.get(level).is_none_or(u8::is_ascii_whitespace)
         }
-        Some(b'~') => signs(b'~') >= 3 && lists.allow(indent),
+        Some(b'~') => signs(b'~') >= 3 && lists.allows_fence(indent),
         Some(b'`') => {
             let length = signs(b'`');
-            length >= 3 && lists.allow(indent) && !text.get(length..).unwrap_or_default().contains(&b'`')
+            length >= 3
+                && lists.allows_fence(indent)
+                && !text.get(length..).unwrap_or_default().contains(&b'`')
         }
-        Some(b'-' | b'*' | b'+') => marker(text).is_some(),
+        Some(b'-' | b'*' | b'+') => measure_marker(text).is_some(),
         _ => false,
     }
 }
 
 /// How many columns the marker of a list item takes, with the blanks after it.
-fn marker(text: &[u8]) -> Option<usize> {
+fn measure_marker(text: &[u8]) -> Option<usize> {
     let width = match text.first()? {
         b'-' | b'*' | b'+' => 1,
         _ => {
@@ -186,11 +189,11 @@ fn marker(text: &[u8]) -> Option<usize> {
             (1..=9).contains(&digits).then_some(digits + 1).filter(|_| ends)?
         }
     };
-    let after = blanks(text.get(width..)?);
+    let after = count_blanks(text.get(width..)?);
     (after > 0).then_some(width + after.min(4))
 }
 
 /// The number of leading blanks.
-fn blanks(text: &[u8]) -> usize {
+fn count_blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }

@@ -8,7 +8,8 @@
 //! ```
 //! use systole_kit::extract::{ExtractEvent, Extractor, KnownElement, KnownNames, ElementRole, StreamEnd};
 //!
-//! let names = KnownNames::new().with(KnownElement::new(ElementRole::Peer, "urn:search", "search").taken_by("finder"));
+//! let search = KnownElement::new(ElementRole::Peer, "urn:search", "search").taken_by("finder");
+//! let names = KnownNames::new().with_element(search);
 //! let mut extractor = Extractor::new(names.into(), Default::default());
 //! let mut events = Vec::new();
 //! extractor.push(b"<thinking>where?</thinking>\n<search><que", &mut events);
@@ -176,7 +177,7 @@ impl Extractor {
             Mode::Block(block) if block.is_thinking() => {
                 // The long way checks for whole characters.
                 let is_plain = kinds & SIGN == 0 && chunk.last().is_some_and(u8::is_ascii);
-                is_plain && block.pass(end, end + chunk.len(), events)
+                is_plain && block.show_chunk(end, end + chunk.len(), events)
             }
             // Everything else becomes an event only at the end of a tag. The text waits until there is enough of it.
             _ => kinds & TAG_END == 0 && self.owed < AT_ONCE,
@@ -192,7 +193,7 @@ impl Extractor {
     /// Forgets the text that is settled.
     #[cold]
     fn let_go(&mut self) {
-        self.held.let_go(self.needed());
+        self.held.let_go(self.first_needed());
     }
 
     /// Reads what has come and was not read yet.
@@ -200,18 +201,18 @@ impl Extractor {
     fn read_on(&mut self, events: &mut Vec<ExtractEvent>) {
         self.owed = 0;
         std::mem::swap(&mut self.events, events);
-        self.run();
+        self.run_modes();
         std::mem::swap(&mut self.events, events);
     }
 
     /// Reads what can be read.
-    fn run(&mut self) {
+    fn run_modes(&mut self) {
         loop {
             let flow = match std::mem::replace(&mut self.mode, Mode::Prose) {
-                Mode::Prose => self.prose(),
-                Mode::Fence(fencing) => self.fence(fencing),
-                Mode::Aside(aside) => self.aside(aside),
-                Mode::Block(block) => self.block(block),
+                Mode::Prose => self.read_prose(),
+                Mode::Fence(fencing) => self.read_fence(fencing),
+                Mode::Aside(aside) => self.skip_aside(aside),
+                Mode::Block(block) => self.read_block(block),
             };
             if flow == Flow::More {
                 return;
@@ -220,11 +221,11 @@ impl Extractor {
     }
 
     /// Passes over a comment or a CDATA section in prose.
-    fn aside(&mut self, mut aside: Box<Aside>) -> Flow {
+    fn skip_aside(&mut self, mut aside: Box<Aside>) -> Flow {
         let (ending, mut seen) = (aside.ending, aside.seen);
         let mut at = self.pos;
         let mut is_over = false;
-        for byte in self.held.from(self.pos) {
+        for byte in self.held.slice_from(self.pos) {
             at += 1;
             seen = match (seen, ending.get(seen) == Some(byte)) {
                 (_, true) => seen + 1,
@@ -242,13 +243,13 @@ impl Extractor {
             self.mode = Mode::Aside(aside);
             return Flow::More;
         }
-        self.note(at - 1, at);
+        self.note_text(at - 1, at);
         self.prose.line = None;
         Flow::Turn
     }
 
     /// The text before this offset is settled.
-    fn needed(&self) -> usize {
+    fn first_needed(&self) -> usize {
         let needed = match &self.mode {
             Mode::Prose => {
                 let line = self.prose.line.filter(|line| self.pos.saturating_sub(*line) <= 1 << 10);
@@ -256,9 +257,9 @@ impl Extractor {
             }
             Mode::Fence(fencing) => fencing.open,
             Mode::Aside(_) => self.pos,
-            Mode::Block(block) => block.needed(),
+            Mode::Block(block) => block.first_needed(),
         };
-        needed.min(self.unsealed())
+        needed.min(self.first_sealed())
     }
 
     /// Adds an event, or keeps it until it is clear whether an element around it closes.
@@ -268,7 +269,7 @@ impl Extractor {
 
     fn deliver(&mut self, event: ExtractEvent) {
         if !self.sealed.is_empty() {
-            return self.keep(event);
+            return self.keep_event(event);
         }
         match &event {
             ExtractEvent::Thinking(_) => self.tally.thinking = true,

@@ -88,7 +88,7 @@ impl KnownElement {
 
     /// Sets that the elements inside it are in no namespace.
     #[must_use]
-    pub fn unqualified(mut self) -> Self {
+    pub fn without_namespace(mut self) -> Self {
         self.qualified = false;
         self
     }
@@ -102,7 +102,7 @@ impl KnownElement {
 
     /// Sets that a person must approve it.
     #[must_use]
-    pub fn approved(mut self) -> Self {
+    pub fn with_approval(mut self) -> Self {
         self.needs_approval = true;
         self
     }
@@ -216,11 +216,13 @@ impl KnownNames {
     pub fn new() -> Self {
         let plan = TextElements::holding("step", TextElements::text());
         Self::default()
-            .with(KnownElement::new(ElementRole::Thinking, "", "thinking"))
-            .with(KnownElement::new(ElementRole::Thought, "", "thought"))
-            .with(KnownElement::new(ElementRole::Plan, namespaces::CORE, "todo-until").with_texts(Some(plan)))
-            .with(KnownElement::new(ElementRole::Completion, "", "attempt_completion"))
-            .with(KnownElement::new(ElementRole::Message, namespaces::ENVELOPE, "message"))
+            .with_element(KnownElement::new(ElementRole::Thinking, "", "thinking"))
+            .with_element(KnownElement::new(ElementRole::Thought, "", "thought"))
+            .with_element(
+                KnownElement::new(ElementRole::Plan, namespaces::CORE, "todo-until").with_texts(Some(plan)),
+            )
+            .with_element(KnownElement::new(ElementRole::Completion, "", "attempt_completion"))
+            .with_element(KnownElement::new(ElementRole::Message, namespaces::ENVELOPE, "message"))
     }
 
     /// Sets that the result of an `attempt_completion` is only text.
@@ -234,10 +236,10 @@ impl KnownNames {
 
     /// Adds an element. If the namespace and name are already present, that entry gains the takers.
     #[must_use]
-    pub fn with(mut self, known: KnownElement) -> Self {
+    pub fn with_element(mut self, known: KnownElement) -> Self {
         let local: Arc<str> = Arc::from(known.local.as_str());
         if !self.groups.contains_key(&local) {
-            self.folded.push((fold(&local), local.clone()));
+            self.folded.push((fold_name(&local), local.clone()));
         }
         let group = self.groups.entry(local).or_default();
         match group.iter_mut().find(|other| other.ns == known.ns && other.role == known.role) {
@@ -251,7 +253,7 @@ impl KnownNames {
     }
 
     /// The elements of that local name.
-    pub(super) fn group(&self, local: &str) -> &[KnownElement] {
+    pub(super) fn find_elements(&self, local: &str) -> &[KnownElement] {
         self.groups.get(local).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -263,31 +265,31 @@ impl KnownNames {
             return initial.is_ok_and(|initial| self.needs_approval(&initial));
         }
         let is_it = |known: &KnownElement| known.ns == *name.ns && known.needs_approval;
-        payload.is_marked("is_dangerous") || self.group(&name.local).iter().any(is_it)
+        payload.is_marked("is_dangerous") || self.find_elements(&name.local).iter().any(is_it)
     }
 
     /// The role of the first element with that local name.
-    pub(super) fn role(&self, local: &str) -> Option<ElementRole> {
-        self.group(local).first().map(|known| known.role)
+    pub(super) fn find_role(&self, local: &str) -> Option<ElementRole> {
+        self.find_elements(local).first().map(|known| known.role)
     }
 
     /// The meaning of a written local name.
-    pub(super) fn meant(&self, local: &str) -> Meant {
+    pub(super) fn find_meaning(&self, local: &str) -> Meant {
         if let Some((local, _)) = self.groups.get_key_value(local) {
             return Meant::Group { local: local.clone(), misspelt: false };
         }
         if WRAPPERS.contains(&local) {
             return Meant::Wrapper;
         }
-        match self.slip(local) {
+        match self.find_slip(local) {
             Some(local) => Meant::Group { local: local.clone(), misspelt: true },
             None => Meant::Unknown,
         }
     }
 
     /// The only name of which this is a typo: in case, in `-` and `_`, or in one letter.
-    fn slip(&self, written: &str) -> Option<&Arc<str>> {
-        let folded = fold(written);
+    fn find_slip(&self, written: &str) -> Option<&Arc<str>> {
+        let folded = fold_name(written);
         let mut same = self.folded.iter().filter(|(name, _)| *name == folded).map(|(_, local)| local);
         if let Some(name) = same.next() {
             return same.next().is_none().then_some(name);
@@ -301,7 +303,7 @@ impl KnownNames {
     }
 
     /// The known names nearest to a name. If none is near and there are few names, all of them.
-    pub(super) fn nearest(&self, written: &str) -> Vec<String> {
+    pub(super) fn find_nearest(&self, written: &str) -> Vec<String> {
         let mut left: Vec<&str> = self.actions().collect();
         let mut near = Vec::new();
         while let Some(found) = nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR) {
@@ -322,7 +324,7 @@ impl KnownNames {
     }
 }
 
-fn fold(name: &str) -> String {
+fn fold_name(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
 }
 

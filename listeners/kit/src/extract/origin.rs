@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::span::{TextSpan, beyond};
+use super::span::{TextSpan, add_place};
 use crate::gate::{Gate, GateStep};
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place};
@@ -41,13 +41,13 @@ impl PayloadOrigin {
         self.raw.clone()
     }
 
-    pub(super) fn of(mut self, payload: &Payload) -> Self {
+    pub(super) fn with_payload(mut self, payload: &Payload) -> Self {
         self.payload = Some(payload.clone());
         self
     }
 
     /// The edited markup.
-    pub(super) fn edited(&self) -> String {
+    pub(super) fn edited_markup(&self) -> String {
         let added: usize = self.edits.iter().map(|edit| edit.with.len()).sum();
         let mut text = String::with_capacity(self.raw.len() + added);
         let mut passed = 0;
@@ -77,7 +77,7 @@ impl PayloadOrigin {
     }
 
     /// A mapping for many places that mostly rise.
-    pub(super) fn back(&self) -> Back<'_> {
+    pub(super) fn map_back(&self) -> Back<'_> {
         let mut added = 0;
         let starts = self.edits.iter().map(|edit| {
             let start = edit.part.start + added;
@@ -95,7 +95,7 @@ impl PayloadOrigin {
 
     /// The place of an offset in the payload's bytes.
     #[must_use]
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn find_place(&self, offset: usize) -> Place {
         match &self.payload {
             Some(payload) => self.of_edited(payload.place_of(offset).offset),
             None => self.of_edited(offset),
@@ -110,7 +110,7 @@ impl PayloadOrigin {
         let start: usize = bytes.split_inclusive(|byte| *byte == b'\n').take(skip).map(<[u8]>::len).sum();
         let rest = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default());
         let skip = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
-        self.place(start + rest.chars().take(skip).map(char::len_utf8).sum::<usize>())
+        self.find_place(start + rest.chars().take(skip).map(char::len_utf8).sum::<usize>())
     }
 
     /// The place that a path of a refusal names, such as `/search/limit[2]` or `/search/@mode`.
@@ -133,9 +133,9 @@ impl PayloadOrigin {
                 Some((local, number)) => (local, number.strip_suffix(']')?.parse().ok()?),
                 None => (step, 1_usize),
             };
-            found = child(&mut gate, local, number)?;
+            found = enter_child(&mut gate, local, number)?;
         }
-        Some(self.place(found))
+        Some(self.find_place(found))
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Back<'o> {
 
 impl Back<'_> {
     /// Maps an offset in the edited markup to the markup as written.
-    fn raw(&self, edited: usize) -> usize {
+    fn map_offset(&self, edited: usize) -> usize {
         let passed = self.starts.partition_point(|start| *start <= edited);
         let last = passed.checked_sub(1).and_then(|at| self.starts.get(at).zip(self.origin.edits.get(at)));
         match last {
@@ -160,33 +160,33 @@ impl Back<'_> {
     }
 
     /// Maps an offset in the edited text to the whole text.
-    fn offset(&self, edited: usize) -> usize {
+    fn map_to_text(&self, edited: usize) -> usize {
         let start = self.origin.start.offset;
-        start + self.raw(edited.saturating_sub(start))
+        start + self.map_offset(edited.saturating_sub(start))
     }
 
     /// Maps a place in the edited text.
-    pub(super) fn place(&mut self, edited: Place) -> Place {
-        let raw = self.raw(edited.offset.saturating_sub(self.origin.start.offset));
-        beyond(self.origin.start, self.ruler.place(raw))
+    pub(super) fn map_place(&mut self, edited: Place) -> Place {
+        let raw = self.map_offset(edited.offset.saturating_sub(self.origin.start.offset));
+        add_place(self.origin.start, self.ruler.place(raw))
     }
 
     /// Maps a span in the edited text.
-    pub(super) fn span(&mut self, edited: TextSpan) -> TextSpan {
-        TextSpan { start: self.place(edited.start), end: self.offset(edited.end) }
+    pub(super) fn map_span(&mut self, edited: TextSpan) -> TextSpan {
+        TextSpan { start: self.map_place(edited.start), end: self.map_to_text(edited.end) }
     }
 
     /// A part of the text as it was written.
-    pub(super) fn written(&self, span: TextSpan) -> &str {
+    pub(super) fn slice_written(&self, span: TextSpan) -> &str {
         let from = self.origin.start.offset;
         let part = span.start.offset.saturating_sub(from)..span.end.saturating_sub(from);
         self.origin.raw.get(part).unwrap_or_default()
     }
 
     /// The mapping of an inner element at `span` of the edited text, combined with these edits.
-    pub(super) fn around(&self, inner: &PayloadOrigin, span: TextSpan) -> PayloadOrigin {
+    pub(super) fn map_inner(&self, inner: &PayloadOrigin, span: TextSpan) -> PayloadOrigin {
         let (from, to) = (span.start.offset - self.origin.start.offset, span.end - self.origin.start.offset);
-        let at = |edited: usize| self.offset(inner.start.offset + edited) - span.start.offset;
+        let at = |edited: usize| self.map_to_text(inner.start.offset + edited) - span.start.offset;
         let edits = &self.origin.edits;
         let first = edits.partition_point(|edit| edit.part.start < from);
         let own = edits.iter().skip(first).take_while(|edit| edit.part.end <= to);
@@ -199,7 +199,7 @@ impl Back<'_> {
         let mut edits: Vec<Edit> = own.chain(inside).collect();
         edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
         PayloadOrigin {
-            raw: Arc::from(self.written(span)),
+            raw: Arc::from(self.slice_written(span)),
             start: span.start,
             edits,
             payload: inner.payload.clone(),
@@ -214,7 +214,7 @@ struct Shift {
 }
 
 /// Opens the child of that name and number in the innermost open element, and says where it begins.
-fn child(gate: &mut Gate<'_>, local: &str, number: usize) -> Option<usize> {
+fn enter_child(gate: &mut Gate<'_>, local: &str, number: usize) -> Option<usize> {
     let mut seen = 0;
     loop {
         match gate.step().ok()? {

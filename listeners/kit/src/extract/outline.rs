@@ -58,14 +58,14 @@ impl<'r> Head<'r> {
     }
 
     /// The value of an attribute, as a parser reads it.
-    pub(super) fn attribute(&self, name: &str) -> Option<Cow<'r, str>> {
+    pub(super) fn read_attribute(&self, name: &str) -> Option<Cow<'r, str>> {
         let (_, raw, _) = self.attributes.iter().find(|(other, ..)| *other == name)?;
         Some(crate::characters::value(raw))
     }
 
     /// The namespace that the tag declares for its own prefix.
-    pub(super) fn namespace(&self) -> Option<Cow<'r, str>> {
-        self.attribute(&declared_as(self.prefix))
+    pub(super) fn read_namespace(&self) -> Option<Cow<'r, str>> {
+        self.read_attribute(&declared_as(self.prefix))
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) enum Part {
 }
 
 /// The direct content of the root element, in order. `None` if the markup cannot be read.
-pub(super) fn parts(raw: &str) -> Option<Vec<Part>> {
+pub(super) fn split_parts(raw: &str) -> Option<Vec<Part>> {
     let mut reader = Reader::from_str(raw);
     reader.config_mut().enable_all_checks(true);
     reader.config_mut().allow_dangling_amp = false;
@@ -140,7 +140,7 @@ pub(super) fn parts(raw: &str) -> Option<Vec<Part>> {
 }
 
 /// Where the content of an element begins and ends in its markup. `None` if it has no content.
-pub(super) fn inside(raw: &str) -> Option<Range<usize>> {
+pub(super) fn find_content(raw: &str) -> Option<Range<usize>> {
     let head = Head::read(raw)?;
     let end = raw.rfind("</")?;
     (!head.empty && head.end <= end).then_some(head.end..end)

@@ -15,7 +15,7 @@ pub(super) struct Piece<'r> {
 
 impl Piece<'_> {
     /// The place of an offset in it.
-    pub(super) fn at(&self, offset: usize) -> Place {
+    pub(super) fn place_of(&self, offset: usize) -> Place {
         self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
     }
 

@@ -9,7 +9,7 @@ use super::lines::{self, Fence, Lists, before_fence};
 use super::names::{ElementRole, Meant, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
 use super::span::TextSpan;
-use super::tag::{Scan, Tag, local, mark};
+use super::tag::{Scan, Tag, find_local, hash_name};
 use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;
 
@@ -83,7 +83,7 @@ fn is_gap(byte: u8) -> bool {
 
 impl Extractor {
     /// Reads prose.
-    pub(super) fn prose(&mut self) -> Flow {
+    pub(super) fn read_prose(&mut self) -> Flow {
         loop {
             if self.prose.is_blank {
                 self.pos = self.held.find(self.pos, |byte| !is_gap(byte)).unwrap_or(self.held.end());
@@ -100,15 +100,15 @@ impl Extractor {
             let ends = (text.iter().position(|it| !is_gap(*it)), text.iter().rposition(|it| !is_gap(*it)));
             if let (Some(first), Some(last)) = ends {
                 self.prose.is_blank = false;
-                self.note(self.pos + first, self.pos + last + 1);
+                self.note_text(self.pos + first, self.pos + last + 1);
             }
             self.pos = end;
             let flow = match self.held.get(end) {
                 None => return Flow::More,
                 Some(b'\n') => self.line_end(),
-                Some(b'<') => self.angle(),
+                Some(b'<') => self.read_angle(),
                 Some(0xef) => self.byte_order_mark(),
-                Some(sign) => self.signs(sign),
+                Some(sign) => self.read_signs(sign),
             };
             if flow != Flow::On {
                 return flow;
@@ -122,12 +122,12 @@ impl Extractor {
         let byte = self.held.get(self.pos).filter(|byte| *byte != b'\n')?;
         let line = self.prose.line?;
         let lead = self.held.slice(line, self.pos);
-        let fence = lines::shown(lead, byte, &self.prose.lists, self.prose.ends_paragraph)?;
+        let fence = lines::find_quoted_fence(lead, byte, &self.prose.lists, self.prose.ends_paragraph)?;
         Some((fence, line))
     }
 
     /// Notes text that is not whitespace.
-    pub(super) fn note(&mut self, from: usize, to: usize) {
+    pub(super) fn note_text(&mut self, from: usize, to: usize) {
         if self.prose.first.is_none() {
             // A fence that might have been the action is an example if the answer holds more than the fence.
             self.quoted_fence();
@@ -140,8 +140,8 @@ impl Extractor {
     }
 
     /// Passes over text on a line.
-    fn pass(&mut self, to: usize) {
-        self.note(self.pos, to);
+    fn pass_text(&mut self, to: usize) {
+        self.note_text(self.pos, to);
         self.prose.is_blank = false;
         self.pos = to;
     }
@@ -152,7 +152,7 @@ impl Extractor {
             let end = self.pos.min(line + LINE_START);
             let text = self.held.slice(line, end);
             self.prose.ends_paragraph = lines::is_heading(text);
-            self.prose.lists.pass(text);
+            self.prose.lists.read_line(text);
         }
         self.pos += 1;
         self.prose.line = Some(self.pos);
@@ -167,13 +167,13 @@ impl Extractor {
         } else if ahead.len() < 3 && self.stop.is_none() {
             return Flow::More;
         } else {
-            self.pass(1);
+            self.pass_text(1);
         }
         Flow::On
     }
 
     /// Backticks or tildes: a fence, code in a line, or text.
-    fn signs(&mut self, sign: u8) -> Flow {
+    fn read_signs(&mut self, sign: u8) -> Flow {
         let at_end = self.stop.is_some();
         let from = self.prose.probe.max(self.pos);
         let found = self.held.find(from, |byte| byte != sign);
@@ -198,32 +198,32 @@ impl Extractor {
             }
         }
         if sign == b'~' {
-            self.pass(end);
+            self.pass_text(end);
             return Flow::On;
         }
-        self.code(length, end)
+        self.read_code(length, end)
     }
 
     /// Code in a line, if its backticks have a closing run.
-    fn code(&mut self, length: usize, end: usize) -> Flow {
+    fn read_code(&mut self, length: usize, end: usize) -> Flow {
         let at_end = self.stop.is_some();
-        match self.prose.runs.other(&self.held, length, end, &self.prose.lists, at_end) {
+        match self.prose.runs.find_closing(&self.held, length, end, &self.prose.lists, at_end) {
             Other::More => Flow::More,
             // The cut-off part may have held the closing run.
             Other::None if self.is_cut() && !self.has_paragraph_break() => {
-                self.pass(self.held.end());
+                self.pass_text(self.held.end());
                 Flow::On
             }
             Other::None => {
-                self.pass(end);
+                self.pass_text(end);
                 Flow::On
             }
             Other::Half(close) => {
                 let code = self.held.slice(end, close - length);
                 let had_lines = code.iter().rposition(|byte| *byte == b'\n').map(|at| end + at + 1);
-                self.pass(close);
+                self.pass_text(close);
                 self.prose.line = had_lines.or(self.prose.line);
-                self.quoted(end, close - length, "code");
+                self.report_quoted(end, close - length, "code");
                 Flow::On
             }
         }
@@ -236,12 +236,12 @@ impl Extractor {
 
     /// Whether the paragraph has ended and a whole line follows it.
     fn has_paragraph_break(&self) -> bool {
-        let over = self.prose.runs.over();
+        let over = self.prose.runs.paragraph_end();
         over.is_some_and(|over| self.held.find_byte(over, b'\n').is_some())
     }
 
     /// A `<`.
-    fn angle(&mut self) -> Flow {
+    fn read_angle(&mut self) -> Flow {
         let mut tag = match self.prose.tag.take() {
             Some(tag) => tag,
             None => {
@@ -249,20 +249,20 @@ impl Extractor {
                     return self.begin_shown(Fence::of_lines(b'>'), line, at);
                 }
                 if self.held.get(self.pos + 1) == Some(b'!') {
-                    return self.declaration();
+                    return self.read_declaration();
                 }
-                match Tag::begin(&self.held, self.pos) {
+                match Tag::begin_at(&self.held, self.pos) {
                     Ok(Some(tag)) => tag,
                     Err(()) if self.stop.is_none() => return Flow::More,
                     Ok(None) | Err(()) => {
-                        self.pass(self.pos + 1);
+                        self.pass_text(self.pos + 1);
                         return Flow::On;
                     }
                 }
             }
         };
         loop {
-            match tag.read(&self.held) {
+            match tag.read_on(&self.held) {
                 Scan::More if self.stop.is_none() => {
                     self.prose.tag = Some(tag);
                     return Flow::More;
@@ -271,11 +271,11 @@ impl Extractor {
                     self.unended_tag(&tag);
                     return Flow::On;
                 }
-                Scan::Named => tag.one_line = self.meant(&tag) == Meant::Unknown,
+                Scan::Named => tag.one_line = self.find_meaning(&tag) == Meant::Unknown,
                 Scan::Broken(at) => {
                     self.broken_tag(&tag);
                     // There is no `<` in between, so nothing is read a third time.
-                    self.pass(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
+                    self.pass_text(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
                     return Flow::On;
                 }
                 Scan::Whole(end) if tag.closes => return self.end_tag(&tag, end),
@@ -287,21 +287,22 @@ impl Extractor {
     /// Whether this is inside a quotation in a list. Returns where its line and the quotation begin.
     fn in_quotation(&self) -> Option<(usize, usize)> {
         let line = self.prose.line.filter(|line| self.pos - line <= LINE_START && !self.prose.is_blank)?;
-        Some((line, line + lines::quotation(self.held.slice(line, self.pos))?))
+        Some((line, line + lines::find_quotation(self.held.slice(line, self.pos))?))
     }
 
     /// The meaning of a tag's name. A tag that is part of a word, as in `Vec<Search>`, counts only with its exact
     /// name.
-    fn meant(&mut self, tag: &Tag) -> Meant {
+    fn find_meaning(&mut self, tag: &Tag) -> Meant {
         // That was found when the name ended.
         if tag.one_line {
             return Meant::Unknown;
         }
-        let name = local(tag.name(&self.held));
+        let name = find_local(tag.name(&self.held));
         let meant = match self.meanings.get(name) {
             Some(meant) => meant.clone(),
             None => {
-                let meant = std::str::from_utf8(name).map_or(Meant::Unknown, |name| self.names.meant(name));
+                let meant =
+                    std::str::from_utf8(name).map_or(Meant::Unknown, |name| self.names.find_meaning(name));
                 if self.meanings.len() >= MEANINGS {
                     self.meanings.clear();
                 }
@@ -318,7 +319,7 @@ impl Extractor {
         }
     }
 
-    fn declaration(&mut self) -> Flow {
+    fn read_declaration(&mut self) -> Flow {
         let ahead = self.held.slice(self.pos, self.pos + 9);
         let (ending, begin): (&'static [u8], usize) = if ahead == b"<![CDATA[" {
             (b"]]>", 9)
@@ -327,11 +328,11 @@ impl Extractor {
         } else if self.stop.is_none() && (b"<![CDATA[".starts_with(ahead) || b"<!--".starts_with(ahead)) {
             return Flow::More;
         } else {
-            self.pass(self.pos + 1);
+            self.pass_text(self.pos + 1);
             return Flow::On;
         };
         let start = self.held.place(self.pos);
-        self.note(self.pos, self.pos + begin);
+        self.note_text(self.pos, self.pos + begin);
         self.prose.is_blank = false;
         self.pos += begin;
         self.mode = Mode::Aside(Box::new(Aside { ending, seen: 0, start }));
@@ -341,49 +342,51 @@ impl Extractor {
     /// The stream stopped in a tag.
     fn unended_tag(&mut self, tag: &Tag) {
         let is_name_whole = tag.name_end > tag.at + 1 + usize::from(tag.closes);
-        let is_known = is_name_whole && self.meant(tag) != Meant::Unknown && !tag.closes;
+        let is_known = is_name_whole && self.find_meaning(tag) != Meant::Unknown && !tag.closes;
         let place = self.held.place(tag.at);
         if is_known {
             let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
             let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
             let problem = Problem::new(slug, place, format!("the start tag of <{name}> does not end"));
             self.block_begins();
-            self.emit(problem.element(&name).fix("write the whole element, up to its end tag").into());
+            self.emit(
+                problem.with_element(&name).with_fix("write the whole element, up to its end tag").into(),
+            );
             self.left = Some((name, place));
             self.pos = self.held.end();
         } else if self.is_cut() {
             // It may have been the beginning of a block, so it counts as left open and not as prose.
-            let begun = String::from_utf8_lossy(self.held.from(tag.at + 1)).into_owned();
+            let begun = String::from_utf8_lossy(self.held.slice_from(tag.at + 1)).into_owned();
             self.left = Some((begun, place));
             self.pos = self.held.end();
         } else {
-            self.pass(self.held.end());
+            self.pass_text(self.held.end());
         }
     }
 
     /// Something that looked like a tag is not one.
     fn broken_tag(&mut self, tag: &Tag) {
-        let Meant::Group { .. } = self.meant(tag) else { return };
+        let Meant::Group { .. } = self.find_meaning(tag) else { return };
         if tag.closes || !(self.prose.is_blank || tag.has_value) {
             return;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let place = self.held.place(tag.at);
         let message = format!("the start tag of <{name}> is broken off by a <");
-        let problem = Problem::new(ProblemSlug::Malformed, place, message).element(&name);
-        self.note(tag.at, tag.at + 1);
-        self.emit(problem.fix("end the tag with >, and write &lt; for < in a value").into());
+        let problem = Problem::new(ProblemSlug::Malformed, place, message).with_element(&name);
+        self.note_text(tag.at, tag.at + 1);
+        self.emit(problem.with_fix("end the tag with >, and write &lt; for < in a value").into());
     }
 
     fn start_tag(&mut self, tag: &Tag, end: usize) -> Flow {
-        match self.meant(tag) {
+        match self.find_meaning(tag) {
             Meant::Unknown => {
                 self.unknown_start(tag, end);
                 Flow::On
             }
             Meant::Wrapper => self.begin_block(tag, end, None),
             Meant::Group { local, .. } => {
-                let role = self.names.role(&local);
+                let role = self.names.find_role(&local);
                 self.begin_block(tag, end, role)
             }
         }
@@ -392,7 +395,7 @@ impl Extractor {
     fn unknown_start(&mut self, tag: &Tag, end: usize) {
         let name = tag.name(&self.held);
         let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
-        let (mark, begins) = (mark(name.iter().copied()), self.prose.is_blank);
+        let (mark, begins) = (hash_name(name.iter().copied()), self.prose.is_blank);
         if tag.empty {
             if let Some(open) = self.open.last_mut() {
                 open.has_child = true;
@@ -404,11 +407,11 @@ impl Extractor {
             let waiting = self.waiting.len();
             self.open.push(Open { mark, name, place, begins, has_child: false, waiting, prose });
         }
-        self.pass(end);
+        self.pass_text(end);
     }
 
     fn end_tag(&mut self, tag: &Tag, end: usize) -> Flow {
-        let mark = mark(tag.name(&self.held).iter().copied());
+        let mark = hash_name(tag.name(&self.held).iter().copied());
         let reach = self.open.len().saturating_sub(REACH);
         let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
         let Some((depth, _)) = found else {
@@ -420,7 +423,7 @@ impl Extractor {
         if let Some(around) = self.open.last_mut() {
             around.has_child = true;
         }
-        self.pass(end);
+        self.pass_text(end);
         if closed.begins && closed.has_child {
             self.waiting.truncate(closed.waiting);
             (self.prose.first, self.prose.last) = closed.prose;
@@ -437,14 +440,16 @@ impl Extractor {
 
     /// An end tag without its start tag.
     fn stray_end(&mut self, tag: &Tag, end: usize) {
-        let is_known = matches!(self.meant(tag), Meant::Group { misspelt: false, .. });
-        self.pass(end);
+        let is_known = matches!(self.find_meaning(tag), Meant::Group { misspelt: false, .. });
+        self.pass_text(end);
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         if is_known && !WRAPPERS.contains(&name.as_str()) {
             let place = self.held.place(tag.at);
             let problem =
                 Problem::new(ProblemSlug::Malformed, place, format!("</{name}> closes nothing that is open"));
-            self.emit(problem.element(&name).fix("leave it out, or write the whole element").into());
+            self.emit(
+                problem.with_element(&name).with_fix("leave it out, or write the whole element").into(),
+            );
         }
     }
 

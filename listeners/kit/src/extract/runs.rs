@@ -39,7 +39,7 @@ pub(super) struct Runs {
 
 impl Runs {
     /// The closing run for a run of `length`, searched from `after`.
-    pub(super) fn other(
+    pub(super) fn find_closing(
         &mut self,
         held: &Held,
         length: usize,
@@ -61,19 +61,19 @@ impl Runs {
             if self.over.is_some() {
                 return Other::None;
             }
-            if !self.look(held, lists, at_end) {
+            if !self.search_on(held, lists, at_end) {
                 return Other::More;
             }
         }
     }
 
     /// Where the paragraph has ended, if the search came that far.
-    pub(super) fn over(&self) -> Option<usize> {
+    pub(super) fn paragraph_end(&self) -> Option<usize> {
         self.over
     }
 
     /// Searches on, up to the end of a run or a line. `false` if the text ends first.
-    fn look(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
+    fn search_on(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
         if let Some((start, probe)) = self.line {
             let end = held.find_byte(probe, b'\n');
             let Some(end) = end.or_else(|| at_end.then(|| held.end())) else {
@@ -86,7 +86,7 @@ impl Runs {
             }
             return true;
         }
-        for (at, byte) in (self.scanned..).zip(held.from(self.scanned)) {
+        for (at, byte) in (self.scanned..).zip(held.slice_from(self.scanned)) {
             if *byte == b'`' {
                 self.run = self.run.or(Some(at));
                 continue;

@@ -9,7 +9,7 @@ use super::ground::Ground;
 use super::held::Held;
 use super::names::KnownNames;
 use super::shield::Shield;
-use super::tag::{Scan, Tag, mark};
+use super::tag::{Scan, Tag, hash_name};
 
 /// How many levels up an end tag looks for its start tag. Deeper nesting is refused in any case.
 const REACH: usize = 64;
@@ -51,14 +51,14 @@ impl Scanner {
     }
 
     /// Passes over plain text that directly follows the text already read.
-    pub(super) fn plain(&mut self, from: usize, to: usize) -> bool {
+    pub(super) fn pass_plain(&mut self, from: usize, to: usize) -> bool {
         let follows = self.pos == from && matches!(self.state, State::Text) && self.shield.is_calm();
         self.pos = if follows { to } else { self.pos };
         follows
     }
 
     /// The content before this offset is settled and can be shown.
-    pub(super) fn settled(&self) -> usize {
+    pub(super) fn settled_end(&self) -> usize {
         match &self.state {
             State::Tag(tag) => tag.at,
             State::Doubt { at, .. } => *at,
@@ -72,7 +72,7 @@ impl Scanner {
     }
 
     /// Where the block's own end tag first occurs in code.
-    pub(super) fn quoted(&self) -> Option<usize> {
+    pub(super) fn quoted_end(&self) -> Option<usize> {
         self.quoted
     }
 
@@ -82,21 +82,26 @@ impl Scanner {
     }
 
     /// Reads on, and returns where the block has ended. If `stop` is set, no more text comes.
-    pub(super) fn read(&mut self, held: &Held, stop: Option<StreamEnd>, names: &KnownNames) -> Option<usize> {
+    pub(super) fn read_on(
+        &mut self,
+        held: &Held,
+        stop: Option<StreamEnd>,
+        names: &KnownNames,
+    ) -> Option<usize> {
         loop {
-            if matches!(self.state, State::Text) && !self.text(held) {
+            if matches!(self.state, State::Text) && !self.read_text(held) {
                 return None;
             }
             match std::mem::replace(&mut self.state, State::Text) {
                 State::Text => {}
                 State::Tag(tag) => {
-                    if let Some(end) = self.tag(tag, held, names)? {
+                    if let Some(end) = self.read_tag(tag, held, names)? {
                         return Some(end);
                     }
                 }
-                State::Passing(ending, seen) => self.passing(ending, seen, held)?,
+                State::Passing(ending, seen) => self.find_ending(ending, seen, held)?,
                 State::Doubt { at, end, run } => {
-                    if self.doubt(at, end, run, held, stop)? {
+                    if self.settle_doubt(at, end, run, held, stop)? {
                         return Some(end);
                     }
                 }
@@ -105,7 +110,7 @@ impl Scanner {
     }
 
     /// Reads text up to something that may be markup. `false` if the chunk ends first.
-    fn text(&mut self, held: &Held) -> bool {
+    fn read_text(&mut self, held: &Held) -> bool {
         let depth = self.open.len();
         loop {
             let is_calm = self.shield.is_calm();
@@ -114,10 +119,10 @@ impl Scanner {
             }
             let Some(byte) = held.get(self.pos) else { return false };
             if byte == b'<' {
-                return self.less(held);
+                return self.read_less(held);
             }
             if is_calm {
-                self.shield.follows(self.pos.checked_sub(1).and_then(|before| held.get(before)));
+                self.shield.skip_to(self.pos.checked_sub(1).and_then(|before| held.get(before)));
             }
             self.shield.feed(byte, depth);
             self.pos += 1;
@@ -125,42 +130,42 @@ impl Scanner {
     }
 
     /// Handles a `<`.
-    fn less(&mut self, held: &Held) -> bool {
+    fn read_less(&mut self, held: &Held) -> bool {
         if let Some(b'!') = held.get(self.pos + 1) {
             let ahead = held.slice(self.pos, self.pos + 9);
             if ahead == b"<![CDATA[" {
-                self.pass(b"]]>", 9);
+                self.pass_to(b"]]>", 9);
             } else if ahead.starts_with(b"<!--") && !self.is_text() {
-                self.pass(b"-->", 4);
+                self.pass_to(b"-->", 4);
             } else if b"<![CDATA[".starts_with(ahead) || (b"<!--".starts_with(ahead) && !self.is_text()) {
                 return false;
             } else {
-                self.literal();
+                self.end_literal();
             }
             return true;
         }
-        match Tag::begin(held, self.pos) {
+        match Tag::begin_at(held, self.pos) {
             Err(()) => return false,
-            Ok(None) => self.literal(),
+            Ok(None) => self.end_literal(),
             Ok(Some(tag)) => self.state = State::Tag(tag),
         }
         true
     }
 
     /// The `<` was text.
-    fn literal(&mut self) {
+    fn end_literal(&mut self) {
         self.shield.feed(b'<', self.open.len());
         self.pos += 1;
     }
 
-    fn pass(&mut self, ending: &'static [u8], length: usize) {
+    fn pass_to(&mut self, ending: &'static [u8], length: usize) {
         self.shield.before_tag();
         self.pos += length;
         self.state = State::Passing(ending, 0);
     }
 
-    fn passing(&mut self, ending: &'static [u8], mut seen: usize, held: &Held) -> Option<()> {
-        for byte in held.from(self.pos) {
+    fn find_ending(&mut self, ending: &'static [u8], mut seen: usize, held: &Held) -> Option<()> {
+        for byte in held.slice_from(self.pos) {
             self.pos += 1;
             // Both endings are a doubled character and a `>`: a third one in a row still leaves two.
             seen = match (seen, ending.get(seen) == Some(byte)) {
@@ -178,19 +183,19 @@ impl Scanner {
     }
 
     /// Reads a tag. `None` if the chunk ends first; the end of the block if this tag ends it.
-    fn tag(&mut self, mut tag: Tag, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
+    fn read_tag(&mut self, mut tag: Tag, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
         loop {
-            match tag.read(held) {
+            match tag.read_on(held) {
                 Scan::More => {
                     self.state = State::Tag(tag);
                     return None;
                 }
-                Scan::Named if self.plain && self.mark_of(&tag, held) != self.own() => {
+                Scan::Named if self.plain && self.mark_of(&tag, held) != self.own_name() => {
                     return self.back_to_text(&tag, tag.name_end, held);
                 }
                 Scan::Named => {}
                 Scan::Broken(at) => return self.back_to_text(&tag, at, held),
-                Scan::Whole(end) => return self.whole(&tag, end, held, names),
+                Scan::Whole(end) => return self.take_tag(&tag, end, held, names),
             }
         }
     }
@@ -205,7 +210,7 @@ impl Scanner {
         Some(None)
     }
 
-    fn own(&self) -> Option<u64> {
+    fn own_name(&self) -> Option<u64> {
         self.open.first().map(|(mark, _)| *mark)
     }
 
@@ -213,13 +218,13 @@ impl Scanner {
         Some(name_mark(tag.name(held), self.plain))
     }
 
-    fn whole(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
+    fn take_tag(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
         let name = self.mark_of(tag, held);
         let was_at_edge = self.shield.is_at_edge();
         self.shield.before_tag();
         self.pos = end;
         if tag.closes {
-            match self.matching(name) {
+            match self.find_open_element(name) {
                 Some(0) if self.shield.is_fenced() => {
                     self.shown_only(tag.at);
                     return Some(None);
@@ -235,7 +240,7 @@ impl Scanner {
         } else if !tag.empty && (!self.plain || was_at_edge) {
             // In plain text, only a tag at the beginning of a line opens another element. Elsewhere a tag is only
             // mentioned.
-            self.opened(tag, end, held, names);
+            self.open_element(tag, end, held, names);
         }
         self.shield.after_tag(self.open.len());
         Some(None)
@@ -243,17 +248,17 @@ impl Scanner {
 
     /// An element begins. Inside an element that holds only text, a tag is text unless its name is that of an open
     /// element.
-    fn opened(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) {
+    fn open_element(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) {
         let Some(mark) = self.mark_of(tag, held) else { return };
         let ground = match self.open.last() {
             Some((_, around)) if around.is_text() => {
-                if self.matching(Some(mark)).is_none() {
+                if self.find_open_element(Some(mark)).is_none() {
                     return;
                 }
                 around.clone()
             }
             Some((_, around)) => {
-                around.inside(names, std::str::from_utf8(held.slice(tag.at, end)).unwrap_or_default())
+                around.enter(names, std::str::from_utf8(held.slice(tag.at, end)).unwrap_or_default())
             }
             None => Ground::Unknown,
         };
@@ -266,15 +271,15 @@ impl Scanner {
     }
 
     /// The open element that an end tag closes.
-    fn matching(&self, name: Option<u64>) -> Option<usize> {
+    fn find_open_element(&self, name: Option<u64>) -> Option<usize> {
         let reach = self.open.len().saturating_sub(REACH);
         let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, (open, _))| Some(*open) == name);
-        near.map(|(depth, _)| depth).or_else(|| (self.own() == name).then_some(0))
+        near.map(|(depth, _)| depth).or_else(|| (self.own_name() == name).then_some(0))
     }
 
     /// Looks for the run that closes the backticks, in the rest of the line. `true` if there is none, so the block
     /// has ended.
-    fn doubt(
+    fn settle_doubt(
         &mut self,
         at: usize,
         end: usize,
@@ -282,7 +287,7 @@ impl Scanner {
         held: &Held,
         stop: Option<StreamEnd>,
     ) -> Option<bool> {
-        for byte in held.from(self.pos) {
+        for byte in held.slice_from(self.pos) {
             if *byte == b'`' {
                 run += 1;
             } else if run == self.shield.ticks() {
@@ -316,5 +321,5 @@ impl Scanner {
 
 /// The mark of a name. In plain text, case makes no difference.
 fn name_mark(name: &[u8], plain: bool) -> u64 {
-    mark(name.iter().map(|byte| if plain { byte.to_ascii_lowercase() } else { *byte }))
+    hash_name(name.iter().map(|byte| if plain { byte.to_ascii_lowercase() } else { *byte }))
 }

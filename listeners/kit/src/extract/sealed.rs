@@ -11,7 +11,7 @@ use super::events::{ExtractEvent, Problem, ProblemSlug, RepairKind, Repaired, St
 use super::graft::Scope;
 use super::origin::{Back, PayloadOrigin};
 use super::piece::Piece;
-use super::span::beyond;
+use super::span::add_place;
 use super::take::Taking;
 use super::verbatim::{self, Element, FIX, Taken};
 use crate::Place;
@@ -32,7 +32,7 @@ pub(super) struct Sealed {
 
 impl Sealed {
     /// Nothing after this block is executed. If `open` names an element, that holds only if the element ends later.
-    pub(super) fn after(start: Place, end: usize, open: Option<String>) -> Self {
+    pub(super) fn seal_after(start: Place, end: usize, open: Option<String>) -> Self {
         Self { start, end, elements: Vec::new(), open }
     }
 }
@@ -41,20 +41,20 @@ impl Extractor {
     /// Seals a block: nothing after it is executed. After a block for which that is certain, more blocks change
     /// nothing.
     pub(super) fn seal(&mut self, sealed: Sealed) {
-        if self.certain().is_none() {
+        if self.certain_end().is_none() {
             self.sealed.push(sealed);
         }
     }
 
     /// The offset after which nothing is executed in any case.
-    fn certain(&self) -> Option<usize> {
+    fn certain_end(&self) -> Option<usize> {
         self.sealed.last().filter(|sealed| sealed.open.is_none()).map(|sealed| sealed.end)
     }
 
     /// Keeps an event until the answer has ended.
-    pub(super) fn keep(&mut self, event: ExtractEvent) {
-        let start = extent(&event).0;
-        let is_over = self.certain().is_some_and(|end| start.offset >= end);
+    pub(super) fn keep_event(&mut self, event: ExtractEvent) {
+        let start = measure_event(&event).0;
+        let is_over = self.certain_end().is_some_and(|end| start.offset >= end);
         match event {
             ExtractEvent::Repair(_) if is_over => {}
             event if is_over && is_act(&event) => self.late.push(not_executed(start)),
@@ -67,19 +67,19 @@ impl Extractor {
         let Taken { edits, elements } = taken;
         let origin = PayloadOrigin::new(piece.raw, piece.start, edits);
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        let edited = origin.edited();
-        taking.block(&Piece { raw: &edited, start: piece.start, scope: Scope::default() });
+        let edited = origin.edited_markup();
+        taking.take_block(&Piece { raw: &edited, start: piece.start, scope: Scope::default() });
         let mut events = taking.events;
-        let mut back = origin.back();
-        events.iter_mut().for_each(|event| relocate(event, &mut back));
+        let mut back = origin.map_back();
+        events.iter_mut().for_each(|event| move_event(event, &mut back));
         let from = piece.start.offset;
         let end = from + piece.raw.len();
         let first = elements.first().map_or(from, |element| from + element.raw);
         if elements.is_empty() {
             return events.into_iter().for_each(|event| self.emit(event));
         }
-        let is_first = self.certain().is_none();
-        self.seal(Sealed::after(piece.start, end, None));
+        let is_first = self.certain_end().is_none();
+        self.seal(Sealed::seal_after(piece.start, end, None));
         let repair = events.iter().find_map(|event| match event {
             ExtractEvent::Repair(it) if it.repair != RepairKind::Namespace => Some(it.repair),
             _ => None,
@@ -90,18 +90,18 @@ impl Extractor {
             } else {
                 "a name is misspelt"
             };
-            let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
+            let problem = verbatim::describe_combined(&element.name, piece.place_of(element.raw), what);
             return self.emit(problem.into());
         }
         let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
-        let place = |element: &Element| beyond(piece.start, ruler.place(element.raw));
+        let place = |element: &Element| add_place(piece.start, ruler.place(element.raw));
         let places: Vec<Place> = elements.iter().map(place).collect();
         let names = elements.iter().map(|element| element.name.as_str());
         let places: Vec<(&str, Place)> = names.zip(places).collect();
         let mut told = places.iter().peekable();
         let mut is_over = false;
         for event in events {
-            let (start, stop) = extent(&event);
+            let (start, stop) = measure_event(&event);
             let is_last = is_over && is_act(&event);
             while let Some((name, place)) = told.next_if(|(_, place)| is_kept(&event) && place.offset < stop)
             {
@@ -123,17 +123,17 @@ impl Extractor {
     }
 
     /// Emits the waiting events that are allowed, now that the answer has ended.
-    pub(super) fn unseal(&mut self, stop: StreamEnd) {
+    pub(super) fn emit_waiting(&mut self, stop: StreamEnd) {
         let sealed = std::mem::take(&mut self.sealed);
         let certain = sealed.iter().find(|sealed| sealed.open.is_none());
         let last = certain.map_or(usize::MAX, |sealed| sealed.end);
         let last = self.first_open(&sealed, stop).map_or(last, |end| end.min(last));
         let of = certain.filter(|sealed| sealed.end <= last);
         let inside = of.map(|sealed| sealed.start.offset..sealed.end).unwrap_or_default();
-        let problem = of.and_then(|sealed| self.doubt(sealed, stop));
+        let problem = of.and_then(|sealed| self.find_doubt(sealed, stop));
         let (is_refused, mut problem) = (problem.is_some(), problem);
         for event in std::mem::take(&mut self.late) {
-            let start = extent(&event).0;
+            let start = measure_event(&event).0;
             let is_over = start.offset >= last;
             let is_repair = matches!(event, ExtractEvent::Repair(_));
             if is_over && is_repair {
@@ -161,19 +161,19 @@ impl Extractor {
             }
         }
         let may_end = |(name, ends): &(&str, Vec<usize>)| {
-            stop != StreamEnd::End || verbatim::unmatched(&self.held, name, ends).is_some()
+            stop != StreamEnd::End || verbatim::find_unmatched(&self.held, name, ends).is_some()
         };
         ends.into_iter().filter(may_end).filter_map(|(_, ends)| ends.first().copied()).min()
     }
 
     /// Why the end of the text is uncertain, now that the whole answer is there.
-    fn doubt(&mut self, sealed: &Sealed, stop: StreamEnd) -> Option<Problem> {
+    fn find_doubt(&mut self, sealed: &Sealed, stop: StreamEnd) -> Option<Problem> {
         let first = sealed.elements.first()?;
         if stop != StreamEnd::End {
             let name = &first.name;
             let message = format!("the answer was cut off, so the end of the text of <{name}> is uncertain");
             let problem = Problem::new(ProblemSlug::TruncatedStructure, sealed.start, message);
-            return Some(problem.element(name).fix(FIX));
+            return Some(problem.with_element(name).with_fix(FIX));
         }
         let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for element in &sealed.elements {
@@ -181,18 +181,18 @@ impl Extractor {
         }
         let found = named
             .iter()
-            .find_map(|(name, ends)| verbatim::unmatched(&self.held, name, ends).map(|at| (*name, at)));
+            .find_map(|(name, ends)| verbatim::find_unmatched(&self.held, name, ends).map(|at| (*name, at)));
         let (name, at) = found?;
         let raw = sealed.elements.iter().find(|element| element.name == name)?.raw;
         let line = self.held.place(at).line;
         let message =
             format!("</{name}> comes again at line {line}, so the end of the text of <{name}> is uncertain");
         let problem = Problem::new(ProblemSlug::Malformed, self.held.place(raw), message);
-        Some(problem.element(name).fix(FIX))
+        Some(problem.with_element(name).with_fix(FIX))
     }
 
     /// The text before this offset may be forgotten.
-    pub(super) fn unsealed(&self) -> usize {
+    pub(super) fn first_sealed(&self) -> usize {
         let ends = self.sealed.iter().map(|sealed| sealed.start.offset);
         ends.min().unwrap_or(usize::MAX)
     }
@@ -202,7 +202,7 @@ impl Extractor {
 fn not_executed(place: Place) -> ExtractEvent {
     let message = "an element before this action holds an unescaped < or &, so this action was not executed";
     let fix = format!("write it in an answer of its own, or {FIX}");
-    Problem::new(ProblemSlug::TooManyActions, place, message).fix(fix).into()
+    Problem::new(ProblemSlug::TooManyActions, place, message).with_fix(fix).into()
 }
 
 /// Whether an event can have an effect.
@@ -216,7 +216,7 @@ fn is_kept(event: &ExtractEvent) -> bool {
 }
 
 /// Where an event begins and ends.
-fn extent(event: &ExtractEvent) -> (Place, usize) {
+fn measure_event(event: &ExtractEvent) -> (Place, usize) {
     let span = match event {
         ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span,
         ExtractEvent::Thought(thought) => thought.span,
@@ -230,22 +230,22 @@ fn extent(event: &ExtractEvent) -> (Place, usize) {
 }
 
 /// Turns the places of an event in edited markup into those of the model's text.
-fn relocate(event: &mut ExtractEvent, back: &mut Back<'_>) {
+fn move_event(event: &mut ExtractEvent, back: &mut Back<'_>) {
     match event {
         ExtractEvent::Live(_) => {}
-        ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span = back.span(*span),
-        ExtractEvent::Thought(thought) => thought.span = back.span(thought.span),
-        ExtractEvent::Repair(repaired) => repaired.place = back.place(repaired.place),
-        ExtractEvent::Problem(problem) => problem.place = back.place(problem.place),
+        ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span = back.map_span(*span),
+        ExtractEvent::Thought(thought) => thought.span = back.map_span(thought.span),
+        ExtractEvent::Repair(repaired) => repaired.place = back.map_place(repaired.place),
+        ExtractEvent::Problem(problem) => problem.place = back.map_place(problem.place),
         ExtractEvent::Completion(completion) => {
-            completion.span = back.span(completion.span);
-            completion.inside = back.span(completion.inside);
-            completion.markup = back.written(completion.inside).to_owned();
+            completion.span = back.map_span(completion.span);
+            completion.inside = back.map_span(completion.inside);
+            completion.markup = back.slice_written(completion.inside).to_owned();
         }
         ExtractEvent::Action(action) | ExtractEvent::Plan(action) => {
-            action.span = back.span(action.span);
-            action.raw = back.written(action.span).into();
-            action.origin = back.around(&action.origin, action.span);
+            action.span = back.map_span(action.span);
+            action.raw = back.slice_written(action.span).into();
+            action.origin = back.map_inner(&action.origin, action.span);
         }
     }
 }

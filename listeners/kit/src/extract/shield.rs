@@ -70,27 +70,27 @@ impl Shield {
     /// Reads a byte of text inside `depth` elements.
     pub(super) fn feed(&mut self, byte: u8, depth: usize) {
         match self.edge {
-            Edge::Line => self.line(byte),
+            Edge::Line => self.begin_line(byte),
             Edge::Start(blanks) => match byte {
                 b' ' if blanks < 3 => self.edge = Edge::Start(blanks + 1),
                 b'`' | b'~' => self.edge = Edge::Run { sign: byte, length: 1 },
                 b'\n' => self.edge = Edge::Start(0),
                 b'\r' => {}
-                _ => self.line(byte),
+                _ => self.begin_line(byte),
             },
             Edge::Run { sign, length } if byte == sign => {
                 self.edge = Edge::Run { sign, length: length + 1 };
             }
             Edge::Run { sign, length } if length < 3 => {
                 self.run = if sign == b'`' { length } else { 0 };
-                self.line(byte);
+                self.begin_line(byte);
             }
-            Edge::Run { sign, length } => self.tail(sign, length, true, byte, depth),
-            Edge::Tail { sign, length, is_blank } => self.tail(sign, length, is_blank, byte, depth),
+            Edge::Run { sign, length } => self.read_tail(sign, length, true, byte, depth),
+            Edge::Tail { sign, length, is_blank } => self.read_tail(sign, length, is_blank, byte, depth),
         }
     }
 
-    fn line(&mut self, byte: u8) {
+    fn begin_line(&mut self, byte: u8) {
         self.edge = Edge::Line;
         if byte == b'`' {
             self.run += 1;
@@ -108,7 +108,7 @@ impl Shield {
     }
 
     /// Sets which byte comes before the next one, after bytes without meaning were passed over.
-    pub(super) fn follows(&mut self, byte: Option<u8>) {
+    pub(super) fn skip_to(&mut self, byte: Option<u8>) {
         self.in_word = byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     }
 
@@ -121,17 +121,17 @@ impl Shield {
         }
     }
 
-    fn tail(&mut self, sign: u8, length: usize, is_blank: bool, byte: u8, depth: usize) {
+    fn read_tail(&mut self, sign: u8, length: usize, is_blank: bool, byte: u8, depth: usize) {
         match byte {
             b'\n' => {
-                self.settle(sign, length, is_blank, depth);
+                self.settle_fence(sign, length, is_blank, depth);
                 (self.edge, self.ticks) = (Edge::Start(0), 0);
             }
             // A fence of backticks has none after them, so this is code in a line.
             b'`' if sign == b'`' => {
                 self.run = length;
                 self.end_run();
-                self.line(byte);
+                self.begin_line(byte);
             }
             _ => {
                 let is_blank = is_blank && byte.is_ascii_whitespace();
@@ -141,7 +141,7 @@ impl Shield {
     }
 
     /// A line was a fence.
-    fn settle(&mut self, sign: u8, length: usize, is_blank: bool, depth: usize) {
+    fn settle_fence(&mut self, sign: u8, length: usize, is_blank: bool, depth: usize) {
         let ends = |of: u8, least: usize| is_blank && of == sign && length >= least;
         match (self.fence, self.orphan) {
             (Some(fence), _) => self.fence = Some(fence).filter(|it| !ends(it.sign, it.length)),

@@ -12,7 +12,7 @@ pub struct TextSpan {
 }
 
 /// Turns a place within a document into a place in a text, if the document begins at `start`.
-pub(super) fn beyond(start: Place, within: Place) -> Place {
+pub(super) fn add_place(start: Place, within: Place) -> Place {
     let column = if within.line == 1 { start.column + within.column - 1 } else { within.column };
     Place { line: start.line + within.line - 1, column, offset: start.offset + within.offset }
 }

@@ -51,7 +51,7 @@ pub(super) struct Tag {
 
 impl Tag {
     /// The tag that begins at `at`, if there may be one. `Err` if the chunk ended too early to tell.
-    pub(super) fn begin(held: &Held, at: usize) -> Result<Option<Self>, ()> {
+    pub(super) fn begin_at(held: &Held, at: usize) -> Result<Option<Self>, ()> {
         let first = held.get(at + 1).ok_or(())?;
         let closes = first == b'/';
         let letter = if closes { held.get(at + 2).ok_or(())? } else { first };
@@ -81,9 +81,9 @@ impl Tag {
     }
 
     /// Reads on.
-    pub(super) fn read(&mut self, held: &Held) -> Scan {
+    pub(super) fn read_on(&mut self, held: &Held) -> Scan {
         if self.state == State::Name {
-            let length = held.from(self.pos).iter().take_while(|byte| continues_name(**byte)).count();
+            let length = held.slice_from(self.pos).iter().take_while(|byte| continues_name(**byte)).count();
             self.pos += length;
             let most = self.at + 1 + NAME_BYTES;
             if self.pos > most {
@@ -97,7 +97,7 @@ impl Tag {
                 Scan::Broken(self.pos)
             };
         }
-        for byte in held.from(self.pos).iter().copied() {
+        for byte in held.slice_from(self.pos).iter().copied() {
             match self.state {
                 _ if byte == b'<' || (self.one_line && byte == b'\n') => return Scan::Broken(self.pos),
                 State::Inside => {
@@ -107,7 +107,7 @@ impl Tag {
                     if self.one_line && byte == b'`' {
                         return Scan::Broken(self.pos);
                     }
-                    self.inside(byte);
+                    self.read_inside(byte);
                 }
                 State::Quoted(quote) if byte == quote => self.state = State::Inside,
                 State::Name | State::Quoted(_) => {}
@@ -117,7 +117,7 @@ impl Tag {
         Scan::More
     }
 
-    fn inside(&mut self, byte: u8) {
+    fn read_inside(&mut self, byte: u8) {
         match byte {
             b'"' | b'\'' if self.equals => self.state = State::Quoted(byte),
             b'=' => (self.equals, self.has_value) = (true, true),
@@ -142,7 +142,7 @@ pub(super) fn continues_name(byte: u8) -> bool {
 }
 
 /// The local part of a name as written.
-pub(super) fn local(name: &[u8]) -> &[u8] {
+pub(super) fn find_local(name: &[u8]) -> &[u8] {
     match name.iter().position(|byte| *byte == b':') {
         Some(colon) => name.get(colon + 1..).unwrap_or_default(),
         None => name,
@@ -150,7 +150,7 @@ pub(super) fn local(name: &[u8]) -> &[u8] {
 }
 
 /// A hash of a name: equal names have equal hashes.
-pub(super) fn mark(name: impl IntoIterator<Item = u8>) -> u64 {
+pub(super) fn hash_name(name: impl IntoIterator<Item = u8>) -> u64 {
     name.into_iter()
         .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -11,10 +11,10 @@ use super::events::{
 };
 use super::graft::{Graft, Scope};
 use super::names::{ElementRole, KnownElement, KnownNames, Meant};
-use super::outline::{Head, Part, inside, parts};
+use super::outline::{Head, Part, find_content, split_parts};
 use super::piece::Piece;
-use super::span::{TextSpan, beyond};
-use super::words::{ambiguous, inexact, malformed, unknown_action};
+use super::span::{TextSpan, add_place};
+use super::words::{describe_ambiguous, describe_inexact, describe_malformed, unknown_action};
 use crate::gate::{self, Gate, GateStep};
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place, characters, namespaces};
@@ -31,29 +31,31 @@ const OWN_DEPTH: usize = 4;
 
 impl<'n> Taking<'n> {
     /// Takes a block whose root is a known element or a wrapper.
-    pub(super) fn block(&mut self, piece: &Piece<'_>) {
-        self.element(piece, &Addressed::default(), 0);
+    pub(super) fn take_block(&mut self, piece: &Piece<'_>) {
+        self.take_element(piece, &Addressed::default(), 0);
     }
 
-    fn problem(&mut self, problem: Problem) {
+    fn report_problem(&mut self, problem: Problem) {
         self.events.push(problem.into());
     }
 
-    fn element(&mut self, piece: &Piece<'_>, addressed: &Addressed, depth: usize) {
-        let Some(head) = Head::read(piece.raw) else { return self.unreadable(piece, &start_name(piece.raw)) };
-        match self.names.meant(head.local) {
-            Meant::Wrapper => self.wrapper(piece, &head, depth),
-            Meant::Unknown => self.unknown(piece, &head),
+    fn take_element(&mut self, piece: &Piece<'_>, addressed: &Addressed, depth: usize) {
+        let Some(head) = Head::read(piece.raw) else {
+            return self.report_unreadable(piece, &start_name(piece.raw));
+        };
+        match self.names.find_meaning(head.local) {
+            Meant::Wrapper => self.take_wrapper(piece, &head, depth),
+            Meant::Unknown => self.report_unknown(piece, &head),
             Meant::Group { local, misspelt } => {
                 if let Some(known) = self.resolve(piece, &head, &local, addressed) {
                     let slip = misspelt.then_some(&*local);
-                    self.known(piece, &head, known, slip, addressed, depth);
+                    self.take_known(piece, &head, known, slip, addressed, depth);
                 }
             }
         }
     }
 
-    fn known(
+    fn take_known(
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
@@ -64,27 +66,27 @@ impl<'n> Taking<'n> {
     ) {
         let before = self.events.len();
         if let Some(meant) = slip {
-            self.repaired(RepairKind::Name, piece.start, head.written, meant);
+            self.report_repair(RepairKind::Name, piece.start, head.written, meant);
         }
         let taken = match known.role {
-            ElementRole::Thinking => self.thinking(piece),
-            ElementRole::Thought => self.thought(piece),
-            ElementRole::Completion => self.completion(piece, head),
-            ElementRole::Own => self.own(piece, head, depth),
-            ElementRole::Message => self.message(piece, head, depth),
+            ElementRole::Thinking => self.take_thinking(piece),
+            ElementRole::Thought => self.take_thought(piece),
+            ElementRole::Completion => self.take_completion(piece, head),
+            ElementRole::Own => self.take_own(piece, head, depth),
+            ElementRole::Message => self.take_message(piece, head, depth),
             ElementRole::Peer | ElementRole::Returns | ElementRole::Primitive | ElementRole::Plan => {
-                self.action(piece, head, known, slip, addressed)
+                self.take_action(piece, head, known, slip, addressed)
             }
         };
-        if let Err(problem) = taken.and_then(|()| self.exactly(before, slip.is_some(), known.role)) {
+        if let Err(problem) = taken.and_then(|()| self.check_exact(before, slip.is_some(), known.role)) {
             // Fixes made on the way to a problem no longer matter.
             self.events.truncate(before);
-            self.problem(*problem);
+            self.report_problem(*problem);
         }
     }
 
     /// Refuses an action that needs a person's approval, if a name on the way to it was corrected.
-    fn exactly(&self, from: usize, is_slip: bool, role: ElementRole) -> Result<(), Box<Problem>> {
+    fn check_exact(&self, from: usize, is_slip: bool, role: ElementRole) -> Result<(), Box<Problem>> {
         let taken = self.events.get(from..).unwrap_or_default();
         let slip = taken.iter().find_map(|event| match event {
             ExtractEvent::Repair(repaired) if repaired.repair == RepairKind::Name => Some(repaired),
@@ -93,10 +95,10 @@ impl<'n> Taking<'n> {
         // Elements next to each other in the own tag were checked one by one.
         let Some(slip) = slip.filter(|_| is_slip || role == ElementRole::Primitive) else { return Ok(()) };
         let needs = |event: &ExtractEvent| matches!(event, ExtractEvent::Action(action) if self.names.needs_approval(&action.payload));
-        if taken.iter().any(needs) { Err(Box::new(inexact(slip))) } else { Ok(()) }
+        if taken.iter().any(needs) { Err(Box::new(describe_inexact(slip))) } else { Ok(()) }
     }
 
-    fn repaired(&mut self, repair: RepairKind, place: Place, written: &str, meant: &str) {
+    fn report_repair(&mut self, repair: RepairKind, place: Place, written: &str, meant: &str) {
         let (written, meant) = (written.to_owned(), meant.to_owned());
         self.events.push(ExtractEvent::Repair(Box::new(Repaired { repair, place, written, meant })));
     }
@@ -109,12 +111,12 @@ impl<'n> Taking<'n> {
         local: &str,
         addressed: &Addressed,
     ) -> Option<&'n KnownElement> {
-        let group = self.names.group(local);
+        let group = self.names.find_elements(local);
         let by_name_alone = group.iter().find(|known| known.ns.is_empty());
         if let Some(known) = by_name_alone {
             return Some(known);
         }
-        let written = head.namespace().or_else(|| piece.scope.namespace(head.prefix));
+        let written = head.read_namespace().or_else(|| piece.scope.find_namespace(head.prefix));
         if let Some(ns) = written {
             let found = group.iter().find(|known| known.ns == ns);
             if found.is_none() {
@@ -123,14 +125,14 @@ impl<'n> Taking<'n> {
                     if ns.is_empty() { "no namespace".to_owned() } else { format!("the namespace {ns}") };
                 let message = format!("nothing named <{}> is known in {place}", head.local);
                 let problem = Problem::new(ProblemSlug::UnknownAction, piece.start, message)
-                    .element(head.written)
-                    .expected(format!("the namespace {}", right.join(" or ")))
-                    .fix(format!("write <{local}> without a namespace"));
-                self.problem(problem.near(vec![local.to_owned()]));
+                    .with_element(head.written)
+                    .with_expected(format!("the namespace {}", right.join(" or ")))
+                    .with_fix(format!("write <{local}> without a namespace"));
+                self.report_problem(problem.with_nearest(vec![local.to_owned()]));
             }
             return found.and_then(|known| self.for_one(piece, head, known, addressed));
         }
-        let own_to = || head.attribute("to").filter(|_| !addressed.is_inner);
+        let own_to = || head.read_attribute("to").filter(|_| !addressed.is_inner);
         let to = addressed.to.as_deref().map(Cow::Borrowed).or_else(own_to);
         let takes =
             |known: &&KnownElement| to.as_ref().is_some_and(|to| known.takers.iter().any(|it| it == to));
@@ -139,7 +141,7 @@ impl<'n> Taking<'n> {
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
             Some(known) => self.for_one(piece, head, known, addressed),
             None => {
-                self.problem(ambiguous(piece, head, group, addressed.is_inner));
+                self.report_problem(describe_ambiguous(piece, head, group, addressed.is_inner));
                 None
             }
         }
@@ -155,35 +157,40 @@ impl<'n> Taking<'n> {
         addressed: &Addressed,
     ) -> Option<&'n KnownElement> {
         let is_said = addressed.to.is_some() || addressed.thread.is_some();
-        let says_itself = !known.has_to && !addressed.is_inner && head.attribute("to").is_some();
+        let says_itself = !known.has_to && !addressed.is_inner && head.read_attribute("to").is_some();
         let goes_to_all = known.is_for_all && !addressed.is_inner;
         if known.takers.len() > 1 && !is_said && !says_itself && !goes_to_all {
-            self.problem(ambiguous(piece, head, std::slice::from_ref(known), addressed.is_inner));
+            self.report_problem(describe_ambiguous(
+                piece,
+                head,
+                std::slice::from_ref(known),
+                addressed.is_inner,
+            ));
             return None;
         }
         Some(known)
     }
 
-    fn unknown(&mut self, piece: &Piece<'_>, head: &Head<'_>) {
+    fn report_unknown(&mut self, piece: &Piece<'_>, head: &Head<'_>) {
         let problem = unknown_action(self.names, head.written, piece.start);
-        self.problem(problem);
+        self.report_problem(problem);
     }
 
-    fn unreadable(&mut self, piece: &Piece<'_>, name: &str) {
-        let problem = malformed(piece, self.limits, name);
-        self.problem(problem);
+    fn report_unreadable(&mut self, piece: &Piece<'_>, name: &str) {
+        let problem = describe_malformed(piece, self.limits, name);
+        self.report_problem(problem);
     }
 
     /// One wrapper with one action.
-    fn wrapper(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) {
-        let Some(parts) = parts(piece.raw) else { return self.unreadable(piece, head.written) };
+    fn take_wrapper(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) {
+        let Some(parts) = split_parts(piece.raw) else { return self.report_unreadable(piece, head.written) };
         let inner = match parts.as_slice() {
             [Part::Element(range)] => piece.raw.get(range.clone()),
             _ => None,
         };
         let is_action = |raw: &&str| {
-            let role = Head::read(raw).and_then(|head| match self.names.meant(head.local) {
-                Meant::Group { local, .. } => self.names.role(&local),
+            let role = Head::read(raw).and_then(|head| match self.names.find_meaning(head.local) {
+                Meant::Group { local, .. } => self.names.find_role(&local),
                 Meant::Wrapper | Meant::Unknown => None,
             });
             role.is_some_and(|role| !matches!(role, ElementRole::Thinking | ElementRole::Thought))
@@ -192,45 +199,45 @@ impl<'n> Taking<'n> {
             let message = format!("<{}> is not an action, and does not hold exactly one", head.written);
             let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
             let problem = Problem::new(ProblemSlug::WrapperAsTool, piece.start, message)
-                .element(head.written)
-                .expected(format!("one of <{}>", known.join(">, <")))
-                .fix(format!("write the action itself, without <{}> around it", head.written));
-            return self.problem(problem);
+                .with_element(head.written)
+                .with_expected(format!("one of <{}>", known.join(">, <")))
+                .with_fix(format!("write the action itself, without <{}> around it", head.written));
+            return self.report_problem(problem);
         };
-        let inner = Piece { raw, start: piece.at(range.start), scope: piece.scope.inside(head) };
+        let inner = Piece { raw, start: piece.place_of(range.start), scope: piece.scope.enter(head) };
         let before = self.events.len();
-        self.repaired(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
-        self.element(&inner, &Addressed::default(), depth + 1);
+        self.report_repair(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
+        self.take_element(&inner, &Addressed::default(), depth + 1);
         if self.events.iter().skip(before).any(|event| matches!(event, ExtractEvent::Problem(_))) {
             let taken = self.events.split_off(before);
             self.events.extend(taken.into_iter().filter(|event| !matches!(event, ExtractEvent::Repair(_))));
         }
     }
 
-    fn thinking(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
-        let span = inside(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
+    fn take_thinking(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+        let span = find_content(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
         self.events.push(ExtractEvent::Thinking(span));
         Ok(())
     }
 
-    fn thought(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
-        let range = inside(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
-        let text = decoded(piece.raw.get(range.clone()).unwrap_or_default());
+    fn take_thought(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+        let range = find_content(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
+        let text = decode_entities(piece.raw.get(range.clone()).unwrap_or_default());
         self.events
             .push(ExtractEvent::Thought(Box::new(KeptThought { span: part_span(piece, &range), text })));
         Ok(())
     }
 
-    fn completion(&mut self, piece: &Piece<'_>, head: &Head<'_>) -> Result<(), Box<Problem>> {
+    fn take_completion(&mut self, piece: &Piece<'_>, head: &Head<'_>) -> Result<(), Box<Problem>> {
         if let Err(fault) = gate::check(piece.raw.as_bytes(), self.limits) {
             let offset = fault.place.offset;
-            let place = piece.at(offset);
-            return Err(Box::new(Problem::refused(fault, place, head.written, offset >= head.end)));
+            let place = piece.place_of(offset);
+            return Err(Box::new(Problem::from_refusal(fault, place, head.written, offset >= head.end)));
         }
-        let parts = parts(piece.raw).unwrap_or_default();
+        let parts = split_parts(piece.raw).unwrap_or_default();
         let missing = |place, message: &str| {
             let fix = "write <attempt_completion><result>…</result></attempt_completion>";
-            Problem::new(ProblemSlug::ContentMissing, place, message).element(head.written).fix(fix)
+            Problem::new(ProblemSlug::ContentMissing, place, message).with_element(head.written).with_fix(fix)
         };
         let mut result = None;
         for part in &parts {
@@ -240,7 +247,7 @@ impl<'n> Taking<'n> {
                 }
                 Part::Element(range) | Part::Text(range) => {
                     let message = "<attempt_completion> holds something beside one <result>";
-                    return Err(Box::new(missing(piece.at(range.start), message)));
+                    return Err(Box::new(missing(piece.place_of(range.start), message)));
                 }
             }
         }
@@ -248,10 +255,10 @@ impl<'n> Taking<'n> {
             return Err(Box::new(missing(piece.start, "<attempt_completion> holds no <result>")));
         };
         let raw = piece.raw.get(result.clone()).unwrap_or_default();
-        let within = inside(raw).unwrap_or(raw.len()..raw.len());
+        let within = find_content(raw).unwrap_or(raw.len()..raw.len());
         let markup = raw.get(within.clone()).unwrap_or_default().to_owned();
         if super::names::is_blank(&markup) {
-            return Err(Box::new(missing(piece.at(result.start), "<result> is empty")));
+            return Err(Box::new(missing(piece.place_of(result.start), "<result> is empty")));
         }
         let text = text_of(raw);
         let inside = part_span(piece, &(result.start + within.start..result.start + within.end));
@@ -261,13 +268,13 @@ impl<'n> Taking<'n> {
     }
 
     /// The own root tag: thoughts, plans and actions.
-    fn own(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+    fn take_own(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
         let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
-        let found = parts(piece.raw).filter(|_| depth < OWN_DEPTH);
+        let found = split_parts(piece.raw).filter(|_| depth < OWN_DEPTH);
         let Some(parts) = found else {
-            return Err(Box::new(malformed(piece, &limits, head.written)));
+            return Err(Box::new(describe_malformed(piece, &limits, head.written)));
         };
-        let scope = piece.scope.inside(head).without_default();
+        let scope = piece.scope.enter(head).without_default();
         let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
         let before = self.events.len();
         for part in parts {
@@ -275,17 +282,19 @@ impl<'n> Taking<'n> {
                 Part::Text(range) => {
                     let raw = piece.raw.get(range.clone()).unwrap_or_default();
                     let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
-                    let start = beyond(piece.start, ruler.place(range.start + lead));
+                    let start = add_place(piece.start, ruler.place(range.start + lead));
                     let raw = raw.trim_matches(characters::is_white);
                     let span = TextSpan { start, end: start.offset + raw.len() };
-                    self.events
-                        .push(ExtractEvent::Thought(Box::new(KeptThought { span, text: decoded(raw) })));
+                    self.events.push(ExtractEvent::Thought(Box::new(KeptThought {
+                        span,
+                        text: decode_entities(raw),
+                    })));
                 }
                 Part::Element(range) => {
-                    let start = beyond(piece.start, ruler.place(range.start));
+                    let start = add_place(piece.start, ruler.place(range.start));
                     let raw = piece.raw.get(range).unwrap_or_default();
                     let child = Piece { raw, start, scope: scope.clone() };
-                    self.element(&child, &Addressed::default(), depth + 1);
+                    self.take_element(&child, &Addressed::default(), depth + 1);
                 }
             }
         }
@@ -298,10 +307,10 @@ impl<'n> Taking<'n> {
     }
 
     /// `<message><meta><to>…</to><thread>…</thread></meta>payload</message>`.
-    fn message(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+    fn take_message(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
         let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
-        let Some(parts) = parts(piece.raw) else {
-            return Err(Box::new(malformed(piece, &limits, head.written)));
+        let Some(parts) = split_parts(piece.raw) else {
+            return Err(Box::new(describe_malformed(piece, &limits, head.written)));
         };
         let mut addressed = Addressed::default();
         let mut payload = None;
@@ -319,16 +328,16 @@ impl<'n> Taking<'n> {
             let message = "a <message> holds <meta> and one payload, and has no attributes";
             let fix = "write <message><meta><to>…</to></meta>, then the payload, then </message>";
             let problem = Problem::new(ProblemSlug::ToolPayloadInvalid, piece.start, message);
-            return Err(Box::new(problem.element(head.written).fix(fix)));
+            return Err(Box::new(problem.with_element(head.written).with_fix(fix)));
         };
-        let scope = piece.scope.inside(head).without_default();
+        let scope = piece.scope.enter(head).without_default();
         let raw = piece.raw.get(range.clone()).unwrap_or_default();
-        let inner = Piece { raw, start: piece.at(range.start), scope };
-        self.element(&inner, &addressed, depth + 1);
+        let inner = Piece { raw, start: piece.place_of(range.start), scope };
+        self.take_element(&inner, &addressed, depth + 1);
         Ok(())
     }
 
-    fn action(
+    fn take_action(
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
@@ -341,7 +350,7 @@ impl<'n> Taking<'n> {
             graft.rename(local);
         }
         if graft.declare(known) {
-            self.repaired(RepairKind::Namespace, piece.start, head.written, &known.ns);
+            self.report_repair(RepairKind::Namespace, piece.start, head.written, &known.ns);
         }
         let to = if known.has_to { None } else { graft.take_out("to") };
         if known.role == ElementRole::Primitive
@@ -351,10 +360,10 @@ impl<'n> Taking<'n> {
             self.initial_payload(piece, &mut graft)?;
         }
         let origin = graft.finish(piece.start);
-        let payload = Payload::read(origin.edited().as_bytes(), self.limits).map_err(|fault| {
+        let payload = Payload::read(origin.edited_markup().as_bytes(), self.limits).map_err(|fault| {
             let place = origin.of_edited(fault.place.offset);
             let is_inside = place.offset >= piece.start.offset + head.end;
-            Box::new(Problem::refused(fault, place, head.written, is_inside))
+            Box::new(Problem::from_refusal(fault, place, head.written, is_inside))
         })?;
         let action = ExtractedAction {
             role: known.role,
@@ -363,7 +372,7 @@ impl<'n> Taking<'n> {
             raw: origin.raw(),
             to: addressed.to.clone().or(to),
             thread: addressed.thread.clone(),
-            origin: origin.of(&payload),
+            origin: origin.with_payload(&payload),
             payload,
         };
         let event = if known.role == ElementRole::Plan { ExtractEvent::Plan } else { ExtractEvent::Action };
@@ -374,7 +383,7 @@ impl<'n> Taking<'n> {
     /// Resolves the initial payload of a new thread like an action, but leaves it in its place.
     fn initial_payload(&mut self, piece: &Piece<'_>, graft: &mut Graft<'_>) -> Result<(), Box<Problem>> {
         let elements = |raw: &str| -> Vec<Range<usize>> {
-            let all = parts(raw).unwrap_or_default();
+            let all = split_parts(raw).unwrap_or_default();
             all.into_iter()
                 .filter_map(|part| if let Part::Element(it) = part { Some(it) } else { None })
                 .collect()
@@ -387,19 +396,19 @@ impl<'n> Taking<'n> {
         let from = around.start + inner.start;
         let raw = piece.raw.get(from..around.start + inner.end).unwrap_or_default();
         let Some(head) = Head::read(raw) else { return Ok(()) };
-        if head.namespace().is_some() || !head.prefix.is_empty() {
+        if head.read_namespace().is_some() || !head.prefix.is_empty() {
             return Ok(());
         }
-        let place = piece.at(from);
+        let place = piece.place_of(from);
         let child = Piece { raw, start: place, scope: Scope::default() };
-        let (local, misspelt) = match self.names.meant(head.local) {
+        let (local, misspelt) = match self.names.find_meaning(head.local) {
             Meant::Group { local, misspelt } => (local, misspelt),
             Meant::Wrapper | Meant::Unknown => {
                 return Err(Box::new(unknown_action(self.names, head.written, place)));
             }
         };
         let before = self.events.len();
-        let to = Head::read(outer).and_then(|head| head.attribute("to")).map(Cow::into_owned);
+        let to = Head::read(outer).and_then(|head| head.read_attribute("to")).map(Cow::into_owned);
         let inner_payload = Addressed { to, is_inner: true, ..Addressed::default() };
         let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
             let told = self.events.pop();
@@ -412,10 +421,10 @@ impl<'n> Taking<'n> {
         let mut inner = Graft::new(raw, &head, &child.scope);
         if misspelt {
             inner.rename(&local);
-            self.repaired(RepairKind::Name, place, head.written, &local);
+            self.report_repair(RepairKind::Name, place, head.written, &local);
         }
         if inner.declare(known) {
-            self.repaired(RepairKind::Namespace, place, head.written, &known.ns);
+            self.report_repair(RepairKind::Namespace, place, head.written, &known.ns);
         }
         graft.adopt(inner, from);
         Ok(())
@@ -434,7 +443,7 @@ pub(super) struct Addressed {
 impl Addressed {
     fn read(meta: &str) -> Self {
         let value = |name: &str| {
-            let parts = parts(meta)?;
+            let parts = split_parts(meta)?;
             let found = parts.into_iter().find_map(|part| match part {
                 Part::Element(range) => {
                     let raw = meta.get(range)?;
@@ -475,7 +484,7 @@ fn text_of(raw: &str) -> Option<String> {
 }
 
 /// Text with its entities decoded once. An `&` that begins no entity is text.
-pub(super) fn decoded(raw: &str) -> String {
+pub(super) fn decode_entities(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some((before, after)) = rest.split_once('&') {

@@ -11,7 +11,7 @@ use super::held::Held;
 use super::names::{ElementRole, KnownNames, Meant};
 use super::origin::Edit;
 use super::outline::Head;
-use super::tag::{Scan, Tag, local};
+use super::tag::{Scan, Tag, find_local};
 use crate::{DocumentLimits, Place, gate, writer};
 
 /// The unescaped text of a block.
@@ -48,9 +48,14 @@ pub(super) struct Element {
 }
 
 /// Looks for raw characters in the text of a whole block.
-pub(super) fn look(names: &KnownNames, limits: &DocumentLimits, raw: &str, start: Place) -> Verbatim {
-    let role = Head::read(raw).and_then(|head| match names.meant(head.local) {
-        Meant::Group { local, .. } => names.role(&local),
+pub(super) fn find_raw_signs(
+    names: &KnownNames,
+    limits: &DocumentLimits,
+    raw: &str,
+    start: Place,
+) -> Verbatim {
+    let role = Head::read(raw).and_then(|head| match names.find_meaning(head.local) {
+        Meant::Group { local, .. } => names.find_role(&local),
         Meant::Wrapper | Meant::Unknown => None,
     });
     let is_plain = match role {
@@ -62,9 +67,9 @@ pub(super) fn look(names: &KnownNames, limits: &DocumentLimits, raw: &str, start
     if is_plain {
         return Verbatim::None;
     }
-    let held = Held::of(raw.as_bytes(), Place::START);
+    let held = Held::from_bytes(raw.as_bytes(), Place::START);
     let mut walk = Walk { names, raw, start, held, open: Vec::new(), taken: Taken::default() };
-    match walk.block() {
+    match walk.read_block() {
         Ok(()) if walk.taken.edits.is_empty() => Verbatim::None,
         Ok(()) => Verbatim::Taken(walk.taken),
         Err(Stopped::Open(name)) => Verbatim::Open(name),
@@ -76,23 +81,24 @@ pub(super) fn look(names: &KnownNames, limits: &DocumentLimits, raw: &str, start
 pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 
 /// Unescaped text, together with another fault that needs a fix.
-pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
+pub(super) fn describe_combined(element: &str, place: Place, what: &str) -> Problem {
     let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
     Problem::new(ProblemSlug::Malformed, place, message)
-        .element(element)
-        .fix(format!("{FIX}, and correct the other"))
+        .with_element(element)
+        .with_fix(format!("{FIX}, and correct the other"))
 }
 
 /// The first end tag of that name without a start tag. The count starts again at each of these ends.
-pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
-    let (name, mut open, mut ends) = (local(name.as_bytes()), 0_usize, ends.iter().peekable());
+pub(super) fn find_unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
+    let (name, mut open, mut ends) = (find_local(name.as_bytes()), 0_usize, ends.iter().peekable());
     let mut at = **ends.peek()?;
     while let Some(less) = held.find_byte(at, b'<') {
         while ends.next_if(|end| **end <= less).is_some() {
             open = 0;
         }
         at = less + 1;
-        let Some((tag, end)) = whole(held, less).filter(|(tag, _)| local(tag.name(held)) == name) else {
+        let Some((tag, end)) = read_tag(held, less).filter(|(tag, _)| find_local(tag.name(held)) == name)
+        else {
             continue;
         };
         at = end;
@@ -107,10 +113,10 @@ pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize
 }
 
 /// The tag that begins at a `<`, and its end.
-fn whole(held: &Held, at: usize) -> Option<(Tag, usize)> {
-    let mut tag = Tag::begin(held, at).ok()??;
+fn read_tag(held: &Held, at: usize) -> Option<(Tag, usize)> {
+    let mut tag = Tag::begin_at(held, at).ok()??;
     loop {
-        match tag.read(held) {
+        match tag.read_on(held) {
             Scan::Named => {}
             Scan::Whole(end) => return Some((tag, end)),
             Scan::More | Scan::Broken(_) => return None,
@@ -135,18 +141,18 @@ enum Stopped {
 }
 
 impl Walk<'_> {
-    fn block(&mut self) -> Result<(), Stopped> {
+    fn read_block(&mut self) -> Result<(), Stopped> {
         let mut at = 0;
         while let Some(less) = self.held.find_byte(at, b'<') {
             let rest = self.raw.get(less..).unwrap_or_default();
             let aside = [("<!--", "-->"), ("<![CDATA[", "]]>")].into_iter().find(|it| rest.starts_with(it.0));
             if let Some((begins, ends)) = aside {
                 // An aside that does not end holds the rest of the text.
-                let Some(end) = self.aside(less, begins, ends) else { return Ok(()) };
+                let Some(end) = self.skip_aside(less, begins, ends) else { return Ok(()) };
                 at = end;
                 continue;
             }
-            let Some((tag, end)) = whole(&self.held, less) else {
+            let Some((tag, end)) = read_tag(&self.held, less) else {
                 at = less + 1;
                 continue;
             };
@@ -159,11 +165,11 @@ impl Walk<'_> {
             } else if !tag.empty {
                 let markup = self.raw.get(less..end).unwrap_or_default();
                 let ground = match self.open.last() {
-                    Some((_, around)) => around.inside(self.names, markup),
-                    None => Ground::of(self.names, markup),
+                    Some((_, around)) => around.enter(self.names, markup),
+                    None => Ground::of_element(self.names, markup),
                 };
                 if ground.is_text() {
-                    at = self.text(name, end, &ground)?;
+                    at = self.read_text(name, end, &ground)?;
                 } else {
                     self.open.push((name, ground));
                 }
@@ -176,23 +182,23 @@ impl Walk<'_> {
     }
 
     /// The end of a comment or a CDATA section that begins here.
-    fn aside(&self, at: usize, begins: &str, ends: &str) -> Option<usize> {
+    fn skip_aside(&self, at: usize, begins: &str, ends: &str) -> Option<usize> {
         let inside = self.raw.get(at..)?.strip_prefix(begins)?;
         Some(at + begins.len() + inside.find(ends)? + ends.len())
     }
 
     /// Reads the text of an element from `from` on, and returns where the element has ended.
-    fn text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
+    fn read_text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
         let (mut at, mut has_cdata) = (from, false);
         let (to, end) = loop {
             let less = self.held.find_byte(at, b'<');
             let less = less.ok_or_else(|| Stopped::Open(name.to_owned()))?;
             at = less + 1;
-            if let Some(end) = self.aside(less, "<![CDATA[", "]]>") {
+            if let Some(end) = self.skip_aside(less, "<![CDATA[", "]]>") {
                 (at, has_cdata) = (end, true);
                 continue;
             }
-            match whole(&self.held, less) {
+            match read_tag(&self.held, less) {
                 None if self.raw.get(less..).is_some_and(|rest| rest.starts_with("<![CDATA[")) => {
                     return Err(Stopped::Open(name.to_owned()));
                 }
@@ -203,10 +209,10 @@ impl Walk<'_> {
             }
         };
         let content = self.raw.get(from..to).unwrap_or_default();
-        let signs = Signs::of(content);
+        let signs = Signs::from_content(content);
         let Some(first) = signs.raw.first().copied() else { return Ok(end) };
         if matches!(ground, Ground::Spoken) {
-            let raw = signs.raw.iter().map(|at| escaping(content, *at, from));
+            let raw = signs.raw.iter().map(|at| escape_at(content, *at, from));
             self.taken.edits.extend(raw);
             return Ok(end);
         }
@@ -214,35 +220,37 @@ impl Walk<'_> {
             let with = if has_cdata { "a CDATA section" } else { "entities" };
             let message = format!("the text of <{name}> mixes an unescaped < or & with {with}");
             let fix = "put the whole text into one <![CDATA[…]]>";
-            return Err(Stopped::Refused(Box::new(self.refused(name, from + first, message).fix(fix))));
+            return Err(Stopped::Refused(Box::new(
+                self.describe_refusal(name, from + first, message).with_fix(fix),
+            )));
         }
         if let Some((at, tag)) = self.tag_in(name, from, to) {
             let message = format!("<{tag}> is in the text of <{name}>, so the end of that text is uncertain");
-            return Err(Stopped::Refused(Box::new(self.refused(name, at, message).fix(FIX))));
+            return Err(Stopped::Refused(Box::new(self.describe_refusal(name, at, message).with_fix(FIX))));
         }
         let signs = content.match_indices(['<', '>', '&', '\r']);
-        self.taken.edits.extend(signs.map(|(at, _)| escaping(content, at, from)));
+        self.taken.edits.extend(signs.map(|(at, _)| escape_at(content, at, from)));
         self.taken.elements.push(Element { name: name.to_owned(), raw: from + first, end });
         Ok(end)
     }
 
-    fn refused(&self, name: &str, at: usize, message: String) -> Problem {
+    fn describe_refusal(&self, name: &str, at: usize, message: String) -> Problem {
         let place = self.start.after(self.raw.as_bytes().get(..at).unwrap_or_default());
-        Problem::new(ProblemSlug::Malformed, place, message).element(name)
+        Problem::new(ProblemSlug::Malformed, place, message).with_element(name)
     }
 
     /// A tag in the text with the name of the element itself, a sibling, an ancestor or anything known.
     fn tag_in(&self, name: &str, from: usize, to: usize) -> Option<(usize, String)> {
-        let content = Held::of(self.held.slice(from, to), Place::START);
+        let content = Held::from_bytes(self.held.slice(from, to), Place::START);
         let mut at = 0;
         while let Some(less) = content.find_byte(at, b'<') {
             at = less + 1;
-            let Some((tag, _)) = whole(&content, less) else { continue };
-            let written = String::from_utf8_lossy(local(tag.name(&content))).into_owned();
-            let is_open = |open: &str| local(open.as_bytes()) == written.as_bytes();
+            let Some((tag, _)) = read_tag(&content, less) else { continue };
+            let written = String::from_utf8_lossy(find_local(tag.name(&content))).into_owned();
+            let is_open = |open: &str| find_local(open.as_bytes()) == written.as_bytes();
             let is_sibling = self.open.last().is_some_and(|(_, around)| around.allows(&written));
             let is_around = is_open(name) || self.open.iter().any(|(open, _)| is_open(open));
-            if is_sibling || is_around || !self.names.group(&written).is_empty() {
+            if is_sibling || is_around || !self.names.find_elements(&written).is_empty() {
                 let slash = if tag.closes { "/" } else { "" };
                 return Some((from + less, format!("{slash}{written}")));
             }
@@ -260,7 +268,7 @@ struct Signs {
 }
 
 impl Signs {
-    fn of(content: &str) -> Self {
+    fn from_content(content: &str) -> Self {
         let (mut signs, mut at) = (Self::default(), 0);
         while let Some(found) = content.get(at..).and_then(|rest| rest.find(['<', '&'])) {
             let here = at + found;
@@ -290,7 +298,7 @@ fn is_entity(text: &str) -> bool {
 }
 
 /// The edit that escapes the character at an offset of content that begins at `from`.
-fn escaping(content: &str, at: usize, from: usize) -> Edit {
+fn escape_at(content: &str, at: usize, from: usize) -> Edit {
     let mut with = Vec::new();
     writer::escape(&mut with, content.get(at..at + 1).unwrap_or_default(), false);
     Edit { part: from + at..from + at + 1, with: String::from_utf8_lossy(&with).into_owned() }

@@ -9,15 +9,15 @@ use super::piece::Piece;
 use crate::{DocumentLimits, Place, gate};
 
 /// The gate's report on markup that cannot be read.
-pub(super) fn malformed(piece: &Piece<'_>, limits: &DocumentLimits, name: &str) -> Problem {
+pub(super) fn describe_malformed(piece: &Piece<'_>, limits: &DocumentLimits, name: &str) -> Problem {
     match gate::check(piece.raw.as_bytes(), limits) {
         Err(fault) => {
-            let place = piece.at(fault.place.offset);
+            let place = piece.place_of(fault.place.offset);
             let is_inside = Head::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);
-            Problem::refused(fault, place, name, is_inside)
+            Problem::from_refusal(fault, place, name, is_inside)
         }
         Ok(()) => {
-            Problem::new(ProblemSlug::Malformed, piece.start, "the element cannot be read").element(name)
+            Problem::new(ProblemSlug::Malformed, piece.start, "the element cannot be read").with_element(name)
         }
     }
 }
@@ -25,31 +25,31 @@ pub(super) fn malformed(piece: &Piece<'_>, limits: &DocumentLimits, name: &str) 
 /// An element that is not known.
 pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) -> Problem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
-    let near = names.nearest(local);
+    let near = names.find_nearest(local);
     let known: Vec<&str> = names.actions().collect();
     let problem =
         Problem::new(ProblemSlug::UnknownAction, place, format!("<{written}> is not a known action"))
-            .element(written)
-            .expected(format!("one of <{}>", known.join(">, <")));
+            .with_element(written)
+            .with_expected(format!("one of <{}>", known.join(">, <")));
     let problem = match near.first() {
-        Some(name) => problem.fix(format!("write <{name}> if that was meant")),
-        None => problem.fix("write one of these, or put the markup into backticks if it is only shown"),
+        Some(name) => problem.with_fix(format!("write <{name}> if that was meant")),
+        None => problem.with_fix("write one of these, or put the markup into backticks if it is only shown"),
     };
-    problem.near(near)
+    problem.with_nearest(near)
 }
 
 /// A corrected name of an action that needs a person's approval. Only its exact name is accepted.
-pub(super) fn inexact(repaired: &Repaired) -> Problem {
+pub(super) fn describe_inexact(repaired: &Repaired) -> Problem {
     let Repaired { written, meant, place, .. } = repaired;
     let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");
     Problem::new(ProblemSlug::UnknownAction, *place, message)
-        .element(written)
-        .expected(format!("<{meant}>"))
-        .fix(format!("write <{meant}> if that was meant"))
-        .near(vec![meant.clone()])
+        .with_element(written)
+        .with_expected(format!("<{meant}>"))
+        .with_fix(format!("write <{meant}> if that was meant"))
+        .with_nearest(vec![meant.clone()])
 }
 
-pub(super) fn ambiguous(
+pub(super) fn describe_ambiguous(
     piece: &Piece<'_>,
     head: &Head<'_>,
     group: &[KnownElement],
@@ -60,15 +60,15 @@ pub(super) fn ambiguous(
         1 => format!("<{}> is taken by {} peers", head.written, takers.len()),
         many => format!("<{}> may mean {many} elements", head.written),
     };
-    let problem = Problem::new(ProblemSlug::AmbiguousAction, piece.start, message).element(head.written);
+    let problem = Problem::new(ProblemSlug::AmbiguousAction, piece.start, message).with_element(head.written);
     let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
     let bearer = if is_inner { "initial-payload" } else { head.written };
     match takers.first() {
         Some(first) => problem
-            .expected(format!("to=\"{}\"", takers.join("\" or to=\"")))
-            .fix(format!("write <{bearer} to=\"{first}\">, with the name of the one that is meant")),
+            .with_expected(format!("to=\"{}\"", takers.join("\" or to=\"")))
+            .with_fix(format!("write <{bearer} to=\"{first}\">, with the name of the one that is meant")),
         None => problem
-            .expected(format!("the namespace {}", namespaces.join(" or ")))
-            .fix(format!("write <{} xmlns=\"…\"> with its namespace", head.written)),
+            .with_expected(format!("the namespace {}", namespaces.join(" or ")))
+            .with_fix(format!("write <{} xmlns=\"…\"> with its namespace", head.written)),
     }
 }

@@ -16,30 +16,30 @@ use crate::turn::{Pump, Turn};
 pub(super) type Answering = Box<dyn Fn(&mut Turn<'_>) -> ReplyContent + Send + Sync>;
 
 /// Answers a delivery with the function's result. The function runs on a thread for blocking work.
-pub(super) async fn answers(held: HeldDelivery, answer: Arc<Answering>) {
+pub(super) async fn answer_delivery(held: HeldDelivery, answer: Arc<Answering>) {
     let held = Arc::new(held);
     let (in_hand, runtime) = (held.clone(), Handle::current());
     let work = tokio::task::spawn_blocking(move || {
-        let asked = in_hand.delivered().clone();
+        let asked = in_hand.delivery().clone();
         let mut call = Call { held: in_hand, runtime, answer: None };
-        let mut turn = Turn::of(asked, &mut call);
+        let mut turn = Turn::new(asked, &mut call);
         let said = answer(&mut turn);
-        match turn.broken() {
+        match turn.into_error() {
             None => said,
             // Something said before could not be written. Without it the rest would be incomplete.
-            Some(error) => failure("worker.unwritable", &error.to_string()),
+            Some(error) => build_failure("worker.unwritable", &error.to_string()),
         }
     });
     // The panic message is on stderr.
     let said = work
         .await
-        .unwrap_or_else(|_| failure("worker.panicked", "the listener crashed while it worked on this"));
+        .unwrap_or_else(|_| build_failure("worker.panicked", "the listener crashed while it worked on this"));
     if !held.is_called_back() {
-        let _was_taken = held.says(said).await;
+        let _was_taken = held.send_content(said).await;
     }
 }
 
-fn failure(code: &str, words: &str) -> ReplyContent {
+fn build_failure(code: &str, words: &str) -> ReplyContent {
     ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() }
 }
 
@@ -51,13 +51,13 @@ struct Call {
 }
 
 impl Pump for Call {
-    fn say(&mut self, word: &ListenerDocument) -> io::Result<()> {
-        let document = word.document().map_err(unsayable)?;
+    fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
+        let document = word.document().map_err(as_io_error)?;
         if let ListenerDocument::Progress { .. } = word {
-            self.runtime.block_on(self.held.progress(document));
+            self.runtime.block_on(self.held.send_progress(document));
             return Ok(());
         }
-        let told = match self.runtime.block_on(self.held.told(&document)) {
+        let told = match self.runtime.block_on(self.held.send_document(&document)) {
             Ok(told) => Some(told),
             Err(DocumentFault::CalledBack) => None,
             Err(unsent @ DocumentFault::TooLarge { .. }) => {
@@ -78,7 +78,7 @@ impl Pump for Call {
         Ok(())
     }
 
-    fn wait(&mut self, _: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
+    fn wait_for_answer(&mut self, _: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
         Ok(self.answer.take().filter(|answer| answer.id == id || answer.refusal().is_some()))
     }
 
@@ -87,6 +87,6 @@ impl Pump for Call {
     }
 }
 
-fn unsayable(fault: Fault) -> io::Error {
+fn as_io_error(fault: Fault) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
 }

@@ -10,7 +10,7 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, Se
 use tokio::sync::watch;
 
 use super::news::{WorkerEvent, WorkerFault};
-use super::{Worker, token};
+use super::{Worker, as_token};
 
 /// How long the broker may take to answer a connect, and how long a connection may be quiet before a ping.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,12 +26,12 @@ pub(super) struct Connection {
 }
 
 /// The pause before the next try: short at first, then longer, at most a few seconds.
-pub(super) fn pause(tries: u32) -> Duration {
+pub(super) fn choose_pause(tries: u32) -> Duration {
     Duration::from_millis(100).saturating_mul(1 << tries.min(6)).min(LONGEST)
 }
 
 /// Connects. While no broker listens, it keeps trying.
-pub(super) async fn made(worker: &Worker) -> Result<Connection, WorkerFault> {
+pub(super) async fn connect(worker: &Worker) -> Result<Connection, WorkerFault> {
     let read = |url: &str| {
         url.parse::<ServerAddr>().map_err(|_| {
             WorkerFault::Told(format!("{url:?} is not the address of a broker, such as nats://HOST:4222"))
@@ -52,7 +52,7 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, WorkerFault> {
     let mut tries = 0;
     loop {
         let (count, made) = watch::channel(0);
-        let tried = options(worker, seed.as_deref(), count).connect(servers.clone()).await;
+        let tried = build_options(worker, seed.as_deref(), count).connect(servers.clone()).await;
         let error = match tried {
             Ok(client) => return Ok(Connection { client, made }),
             Err(error) => error,
@@ -69,21 +69,21 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, WorkerFault> {
             _ if tries == 0 => (worker.tell)(&WorkerEvent::Away { words: format!("{at}: {error}") }),
             _ => {}
         }
-        tokio::time::sleep(pause(tries)).await;
+        tokio::time::sleep(choose_pause(tries)).await;
         tries = tries.saturating_add(1);
     }
 }
 
-fn options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> ConnectOptions {
+fn build_options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> ConnectOptions {
     let tell = worker.tell.clone();
     let (told_last, was_made) = (Mutex::new(String::new()), AtomicBool::new(false));
     let options = ConnectOptions::new()
         .name(format!("systole listener {}", worker.listener))
-        .custom_inbox_prefix(format!("_INBOX_{}", token(&worker.listener)))
+        .custom_inbox_prefix(format!("_INBOX_{}", as_token(&worker.listener)))
         .connection_timeout(PATIENCE)
         .request_timeout(Some(PATIENCE))
         .ping_interval(QUIET)
-        .reconnect_delay_callback(|tries| pause(u32::try_from(tries).unwrap_or(u32::MAX)))
+        .reconnect_delay_callback(|tries| choose_pause(u32::try_from(tries).unwrap_or(u32::MAX)))
         .event_callback(move |event| {
             let news = match event {
                 Event::Connected => {

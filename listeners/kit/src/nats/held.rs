@@ -11,7 +11,7 @@ use async_nats::{HeaderMap, Message, Request, Subject};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::connection::pause;
+use super::connection::choose_pause;
 use super::news::WorkerEvent;
 use super::work::House;
 use crate::envelope::Delivered;
@@ -46,7 +46,7 @@ pub enum DocumentFault {
 }
 
 /// A delivery that was received. It is renewed as long as the future that received it runs. If that future ends
-/// without [`HeldDelivery::reply`] or [`HeldDelivery::gone`], the broker tells the pump that no worker handled the delivery.
+/// without [`HeldDelivery::send_reply`] or [`HeldDelivery::send_gone`], the broker tells the pump that no worker handled the delivery.
 pub struct HeldDelivery {
     house: Arc<House>,
     asked: Delivered,
@@ -67,7 +67,7 @@ impl std::fmt::Debug for HeldDelivery {
 
 impl HeldDelivery {
     /// A delivery that has just come.
-    fn of(
+    fn new(
         house: Arc<House>,
         asked: Delivered,
         (said, message): (Subject, Subject),
@@ -79,7 +79,7 @@ impl HeldDelivery {
 
     /// The delivery.
     #[must_use]
-    pub fn delivered(&self) -> &Delivered {
+    pub fn delivery(&self) -> &Delivered {
         &self.asked
     }
 
@@ -102,91 +102,94 @@ impl HeldDelivery {
     ///
     /// # Errors
     /// If the delivery is cancelled first, or the document is too large for a message.
-    pub async fn told(&self, document: &[u8]) -> Result<PumpDocument, DocumentFault> {
-        self.fits(document)?;
+    pub async fn send_document(&self, document: &[u8]) -> Result<PumpDocument, DocumentFault> {
+        self.check_size(document)?;
         let told = tokio::select! {
             () = self.called_back() => return Err(DocumentFault::CalledBack),
             told = until_answered(&self.house, &self.said, document, None) => told,
         };
         if let PumpDocument::Receipt(receipt) = &told {
-            self.refused(receipt);
+            self.report_refused(receipt);
         }
         Ok(told)
     }
 
     /// Sends progress. It is for observers at this moment, so a lost message is not sent again.
-    pub async fn progress(&self, document: Vec<u8>) {
+    pub async fn send_progress(&self, document: Vec<u8>) {
         let _told = self.house.connection.client.publish(self.house.live(), document.into()).await;
     }
 
     /// Sends the reply until the pump has decided, and returns whether the pump accepted it. A reply that is too
     /// large is replaced by a failure that says so.
-    pub async fn reply(&self, document: Vec<u8>) -> bool {
-        let document = match self.fits(&document) {
+    pub async fn send_reply(&self, document: Vec<u8>) -> bool {
+        let document = match self.check_size(&document) {
             Ok(()) => document,
-            Err(unfit) => self.failure("worker.too-large", &format!("the reply {unfit}")),
+            Err(unfit) => self.build_failure("worker.too-large", &format!("the reply {unfit}")),
         };
-        self.counts();
+        self.count_once();
         let told = until_answered(&self.house, &self.said, &document, None).await;
-        self.house.says(&self.message, "+ACK").await;
+        self.house.acknowledge(&self.message, "+ACK").await;
         match told {
             PumpDocument::Receipt(receipt) => {
-                self.refused(&receipt);
+                self.report_refused(&receipt);
                 receipt.refusal.is_none() && !receipt.is_superseded
             }
             _ => true,
         }
     }
 
-    /// Like [`HeldDelivery::reply`], for a listener's result. A result that cannot be written becomes a failure that says
+    /// Like [`HeldDelivery::send_reply`], for a listener's result. A result that cannot be written becomes a failure that says
     /// why.
-    pub async fn says(&self, said: ReplyContent) -> bool {
+    pub async fn send_content(&self, said: ReplyContent) -> bool {
         if let ReplyContent::Failure { code, words, .. } = &said {
-            self.house.counts.failed(&format!("{code}: {words}"));
+            self.house.counts.count_failure(&format!("{code}: {words}"));
         }
-        let written = ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }.document();
-        let document = written.unwrap_or_else(|fault| self.failure("worker.unwritable", &fault.to_string()));
-        self.reply(document).await
+        let written = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }.document();
+        let document =
+            written.unwrap_or_else(|fault| self.build_failure("worker.unwritable", &fault.to_string()));
+        self.send_reply(document).await
     }
 
     /// Reports that the delivery will not be answered, and repeats it until the pump has received it. `code` is one
     /// of the pump's codes, such as `listener.failed` or `listener.lost`; `words` is what is known. The pump decides
     /// what follows.
-    pub async fn gone(&self, code: &str, words: &str) {
-        self.house.counts.failed(&format!("{code}: {words}"));
-        self.counts();
+    pub async fn send_gone(&self, code: &str, words: &str) {
+        self.house.counts.count_failure(&format!("{code}: {words}"));
+        self.count_once();
         let said = ReplyContent::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
         // A message that no document can carry is left out: the code is what counts.
-        let document = ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }
+        let document = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
             .document()
-            .unwrap_or_else(|fault| self.failure(code, &fault.to_string()));
+            .unwrap_or_else(|fault| self.build_failure(code, &fault.to_string()));
         let _heard = until_answered(&self.house, &self.said, &document, Some(code)).await;
-        self.house.says(&self.message, "+ACK").await;
+        self.house.acknowledge(&self.message, "+ACK").await;
     }
 
-    fn delivery(&self) -> &str {
+    fn delivery_id(&self) -> &str {
         &self.asked.stamp.delivery
     }
 
-    fn fits(&self, document: &[u8]) -> Result<(), DocumentFault> {
+    fn check_size(&self, document: &[u8]) -> Result<(), DocumentFault> {
         let most = self.house.connection.client.server_info().max_payload.saturating_sub(BESIDE);
         let bytes = document.len();
         if bytes <= most { Ok(()) } else { Err(DocumentFault::TooLarge { bytes, most }) }
     }
 
     /// The document of a failure that replaces another reply.
-    fn failure(&self, code: &str, words: &str) -> Vec<u8> {
-        self.house.counts.failed(words);
+    fn build_failure(&self, code: &str, words: &str) -> Vec<u8> {
+        self.house.counts.count_failure(words);
         (self.house.tell)(&WorkerEvent::Unsent {
-            delivery: self.delivery().to_owned(),
+            delivery: self.delivery_id().to_owned(),
             words: words.to_owned(),
         });
         let said = ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() };
-        ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }.document().unwrap_or_default()
+        ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
+            .document()
+            .unwrap_or_default()
     }
 
     /// Reports to the author if the document was refused.
-    fn refused(&self, receipt: &ReplyReceipt) {
+    fn report_refused(&self, receipt: &ReplyReceipt) {
         if receipt.is_superseded {
             (self.house.tell)(&WorkerEvent::Superseded { delivery: receipt.delivery.clone() });
         }
@@ -196,14 +199,14 @@ impl HeldDelivery {
             let answer =
                 PumpAnswer { delivery: receipt.delivery.clone(), id: 0, payload: Some(refusal.clone()) };
             if let Some((code, words)) = answer.refusal() {
-                self.house.counts.failed(&format!("{code}: {words}"));
+                self.house.counts.count_failure(&format!("{code}: {words}"));
                 (self.house.tell)(&WorkerEvent::Refused { delivery: answer.delivery, item, code, words });
             }
         }
     }
 
     /// Counts the delivery once, when its end is about to be sent.
-    fn counts(&self) {
+    fn count_once(&self) {
         if !self.is_counted.swap(true, Ordering::Relaxed) {
             let took = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.house.counts.requests.fetch_add(1, Ordering::Relaxed);
@@ -215,7 +218,7 @@ impl HeldDelivery {
 impl House {
     /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
     /// worker handled it.
-    pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<HeldDelivery> {
+    pub(super) fn read_delivery(self: &Arc<Self>, message: Message) -> Option<HeldDelivery> {
         let no = |words: &str| {
             (self.tell)(&WorkerEvent::Unreadable { words: words.to_owned() });
             None
@@ -229,9 +232,9 @@ impl House {
             Ok(PumpDocument::Delivery(asked)) => {
                 let (tell, called_back) = watch::channel(false);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                held.takes(&asked.stamp.delivery, tell);
+                held.add(&asked.stamp.delivery, tell);
                 drop(held);
-                Some(HeldDelivery::of(self.clone(), *asked, (said, reply), called_back))
+                Some(HeldDelivery::new(self.clone(), *asked, (said, reply), called_back))
             }
             Ok(_) => no("it is no envelope"),
             Err(fault) => no(&fault.to_string()),
@@ -241,8 +244,8 @@ impl House {
 
 impl Drop for HeldDelivery {
     fn drop(&mut self) {
-        self.counts();
-        self.house.held.lock().unwrap_or_else(PoisonError::into_inner).leaves(self.delivery());
+        self.count_once();
+        self.house.held.lock().unwrap_or_else(PoisonError::into_inner).remove(self.delivery_id());
     }
 }
 
@@ -269,7 +272,7 @@ async fn until_answered(
         {
             return told;
         }
-        tokio::time::sleep(pause(tries)).await;
+        tokio::time::sleep(choose_pause(tries)).await;
         tries = tries.saturating_add(1);
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct InHand {
 
 impl InHand {
     /// A slot takes a delivery.
-    pub(super) fn takes(&mut self, delivery: &str, tell: watch::Sender<bool>) {
+    pub(super) fn add(&mut self, delivery: &str, tell: watch::Sender<bool>) {
         if self.called_back.iter().any(|one| one == delivery) {
             tell.send_replace(true);
         }
@@ -26,7 +26,7 @@ impl InHand {
     }
 
     /// A slot is done with it.
-    pub(super) fn leaves(&mut self, delivery: &str) {
+    pub(super) fn remove(&mut self, delivery: &str) {
         self.held.remove(delivery);
     }
 
@@ -52,7 +52,7 @@ mod tests {
         let mut in_hand = InHand::default();
         let taken = |delivery: &str, in_hand: &mut InHand| {
             let (tell, told) = watch::channel(false);
-            in_hand.takes(delivery, tell);
+            in_hand.add(delivery, tell);
             told
         };
         let late = taken("d1", &mut in_hand);
@@ -61,7 +61,7 @@ mod tests {
         in_hand.call_back("d2".to_owned());
         assert!(*taken("d2", &mut in_hand).borrow(), "its cancel came first");
         assert!(!*taken("d3", &mut in_hand).borrow());
-        in_hand.leaves("d3");
+        in_hand.remove("d3");
         for n in 0..2 * CANCELS {
             in_hand.call_back(format!("x{n}"));
         }

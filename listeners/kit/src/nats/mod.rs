@@ -122,7 +122,7 @@ impl Worker {
         match found("SYSTOLE_SLOTS").map(|text| (text.parse(), text)) {
             None => worker,
             Some((Ok(slots), _)) => worker.slots(slots),
-            Some((Err(_), text)) => worker.but(format!("SYSTOLE_SLOTS: {text:?} is no number")),
+            Some((Err(_), text)) => worker.with_error(format!("SYSTOLE_SLOTS: {text:?} is no number")),
         }
     }
 
@@ -138,7 +138,7 @@ impl Worker {
         if (1..=SLOTS).contains(&slots) {
             Self { slots, ..self }
         } else {
-            self.but(format!("slots: {slots} is not from 1 to {SLOTS}"))
+            self.with_error(format!("slots: {slots} is not from 1 to {SLOTS}"))
         }
     }
 
@@ -147,7 +147,7 @@ impl Worker {
     #[must_use]
     pub fn renew_every(self, renew: Duration) -> Self {
         if renew.is_zero() {
-            self.but("renew_every: 0 is no pause".to_owned())
+            self.with_error("renew_every: 0 is no pause".to_owned())
         } else {
             Self { renew, ..self }
         }
@@ -185,9 +185,9 @@ impl Worker {
     /// A schema that the worker was written against. Clients that look for services see its namespace and its hash.
     #[must_use]
     pub fn schema(mut self, xsd: &[u8]) -> Self {
-        match self.shown.schema(xsd) {
+        match self.shown.add_schema(xsd) {
             Ok(()) => self,
-            Err(words) => self.but(words),
+            Err(words) => self.with_error(words),
         }
     }
 
@@ -197,7 +197,7 @@ impl Worker {
         Self { tell: Arc::new(tell), ..self }
     }
 
-    fn but(mut self, words: String) -> Self {
+    fn with_error(mut self, words: String) -> Self {
         self.wrong.get_or_insert(WorkerFault::Told(words));
         self
     }
@@ -273,7 +273,7 @@ impl Worker {
         stop: impl Future<Output = ()>,
     ) -> Result<(), WorkerFault> {
         let answer: Arc<call::Answering> = Arc::new(Box::new(move |turn: &mut Turn<'_>| answer(turn).into()));
-        self.carry(move |held| call::answers(held, answer.clone()), stop).await
+        self.carry(move |held| call::answer_delivery(held, answer.clone()), stop).await
     }
 
     /// The layer below: `work` gets each delivery as it came, and sends documents about it. It is for programs that
@@ -293,7 +293,7 @@ impl Worker {
         self.shown.check()?;
         let mut stop = std::pin::pin!(stop);
         let connection = tokio::select! {
-            connection = connection::made(&self) => connection?,
+            connection = connection::connect(&self) => connection?,
             () = &mut stop => return Ok(()),
         };
         let (drain, draining) = watch::channel(false);
@@ -301,10 +301,10 @@ impl Worker {
         let house = Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, self.renew));
         // All tasks end with this function: the slots before it, the others when it drops them.
         let (mut slots, mut beside) = (JoinSet::new(), JoinSet::new());
-        beside.spawn(house.clone().hear_cancels(house.ear(house.cancels()).await?));
-        for (subject, verb) in service::questions(&house) {
-            let ear = house.ear(subject).await?;
-            beside.spawn(service::answers(house.clone(), self.shown.clone(), verb, ear));
+        beside.spawn(house.clone().hear_cancels(house.subscribe(house.cancels()).await?));
+        for (subject, verb) in service::list_subjects(&house) {
+            let ear = house.subscribe(subject).await?;
+            beside.spawn(service::answer_requests(house.clone(), self.shown.clone(), verb, ear));
         }
         for _ in 0..self.slots {
             slots.spawn(Slot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
@@ -326,7 +326,7 @@ impl Worker {
 }
 
 /// A name as one token of a subject.
-pub(crate) fn token(name: &str) -> String {
+pub(crate) fn as_token(name: &str) -> String {
     name.replace('.', "_")
 }
 

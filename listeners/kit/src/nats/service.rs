@@ -12,9 +12,9 @@ use async_nats::Subscriber;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::as_token;
 use super::news::WorkerFault;
-use super::token;
-use super::work::{House, next};
+use super::work::{House, next_message};
 use crate::name::QName;
 use crate::schema::SchemaModel;
 
@@ -50,7 +50,7 @@ impl Default for Shown {
 }
 
 impl Shown {
-    pub(super) fn schema(&mut self, xsd: &[u8]) -> Result<(), String> {
+    pub(super) fn add_schema(&mut self, xsd: &[u8]) -> Result<(), String> {
         let model = SchemaModel::read(xsd).map_err(|unfit| {
             let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
             format!("the schema cannot be read: {}", first.unwrap_or_default())
@@ -90,7 +90,7 @@ impl Shown {
         }
     }
 
-    fn endpoint(&self) -> Map<String, Value> {
+    fn describe_endpoint(&self) -> Map<String, Value> {
         let names = |all: &[QName]| all.iter().map(QName::to_string).collect::<Vec<_>>().join(" ");
         let mut metadata = Map::new();
         metadata.insert("accepts".to_owned(), names(&self.accepts).into());
@@ -112,8 +112,8 @@ pub(super) enum Verb {
 }
 
 /// The subjects of the requests.
-pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
-    let name = token(&house.listener);
+pub(super) fn list_subjects(house: &House) -> Vec<(String, Verb)> {
+    let name = as_token(&house.listener);
     let of = |(word, verb): (&str, Verb)| {
         let all = format!("$SRV.{word}");
         let named = format!("{all}.{name}");
@@ -124,33 +124,33 @@ pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
 }
 
 /// Answers requests for as long as the connection lasts.
-pub(super) async fn answers(house: Arc<House>, shown: Shown, verb: Verb, mut ear: Subscriber) {
-    while let Some(question) = next(&mut ear).await {
+pub(super) async fn answer_requests(house: Arc<House>, shown: Shown, verb: Verb, mut ear: Subscriber) {
+    while let Some(question) = next_message(&mut ear).await {
         let Some(reply) = question.reply else { continue };
-        let answer = answer(&house, &shown, verb).to_string();
+        let answer = answer_request(&house, &shown, verb).to_string();
         // If this answer is lost, the client asks again.
         let _sent = house.connection.client.publish(reply, answer.into()).await;
     }
 }
 
-fn answer(house: &House, shown: &Shown, verb: Verb) -> Value {
+fn answer_request(house: &House, shown: &Shown, verb: Verb) -> Value {
     let locals = |all: &[QName]| all.iter().map(|name| &*name.local).collect::<Vec<_>>().join(" ");
     let (word, more) = match verb {
         Verb::Ping => ("ping", json!({})),
         Verb::Info => (
             "info",
-            json!({"description": shown.description, "endpoints": [endpoint(house, json!({"metadata": shown.endpoint()}))]}),
+            json!({"description": shown.description, "endpoints": [build_endpoint(house, json!({"metadata": shown.describe_endpoint()}))]}),
         ),
         Verb::Stats => (
             "stats",
-            json!({"started": shown.started.to_string(), "endpoints": [endpoint(house, counted(house))]}),
+            json!({"started": shown.started.to_string(), "endpoints": [build_endpoint(house, count_endpoint(house))]}),
         ),
     };
     let metadata = json!({"organism": house.organism, "accepts": locals(&shown.accepts), "returns": locals(&shown.returns)});
     let kind = format!("io.nats.micro.v1.{word}_response");
     let mut answer = json!({
         "type": kind,
-        "name": token(&house.listener),
+        "name": as_token(&house.listener),
         "id": &*house.id,
         "version": shown.version,
         "metadata": metadata,
@@ -162,16 +162,15 @@ fn answer(house: &House, shown: &Shown, verb: Verb) -> Value {
 }
 
 /// The only endpoint: the deliveries, which all workers of the name share.
-fn endpoint(house: &House, more: Value) -> Value {
-    let mut endpoint =
-        json!({"name": "deliveries", "subject": house.deliveries(), "queue_group": token(&house.listener)});
+fn build_endpoint(house: &House, more: Value) -> Value {
+    let mut endpoint = json!({"name": "deliveries", "subject": house.deliveries(), "queue_group": as_token(&house.listener)});
     if let (Value::Object(endpoint), Value::Object(more)) = (&mut endpoint, more) {
         endpoint.extend(more);
     }
     endpoint
 }
 
-fn counted(house: &House) -> Value {
+fn count_endpoint(house: &House) -> Value {
     let counts = &house.counts;
     let requests = counts.requests.load(Ordering::Relaxed);
     let time = counts.nanoseconds.load(Ordering::Relaxed);

@@ -13,11 +13,11 @@ use async_nats::{Message, StatusCode, Subscriber};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
-use super::connection::pause;
+use super::as_token;
+use super::connection::choose_pause;
 use super::held::HeldDelivery;
 use super::news::WorkerFault;
-use super::token;
-use super::work::{House, next};
+use super::work::{House, next_message};
 
 /// The request of a pull: one message, and 5 s of waiting at most. While a pull waits, a delivery may go to a client
 /// that is gone, so the wait is short.
@@ -51,7 +51,7 @@ impl Slot {
         draining: watch::Receiver<bool>,
     ) -> Result<Slot, WorkerFault> {
         let inbox = house.connection.client.new_inbox();
-        let ear = house.ear(format!("{inbox}.*")).await?;
+        let ear = house.subscribe(format!("{inbox}.*")).await?;
         let made = house.connection.made.clone();
         Ok(Slot {
             house,
@@ -72,13 +72,13 @@ impl Slot {
         loop {
             self.pulls.retain(|_, until| *until > Instant::now());
             if let Some(held) = self.waiting.pop_front() {
-                self.works(held).await;
+                self.work_on(held).await;
             } else if !*self.draining.borrow() {
                 self.pull().await;
             } else if self.pulls.is_empty() {
                 return;
             } else {
-                self.hear().await;
+                self.wait_for_answer().await;
             }
         }
     }
@@ -86,17 +86,17 @@ impl Slot {
     /// Asks for the next delivery, and waits for the outcome.
     async fn pull(&mut self) {
         self.pulled += 1;
-        let (listener, stream) = (token(&self.house.listener), self.house.stream());
+        let (listener, stream) = (as_token(&self.house.listener), self.house.stream());
         let api = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{listener}");
         let answer = format!("{}.{}", self.inbox, self.pulled);
         self.made.mark_unchanged();
         self.pulls.insert(self.pulled, Instant::now() + WAITS + MARGIN);
         if self.house.connection.client.publish_with_reply(api, answer, PULL.into()).await.is_err() {
             self.pulls.remove(&self.pulled);
-            return self.idles("the connection takes nothing").await;
+            return self.pause_pulls("the connection takes nothing").await;
         }
         while self.pulls.contains_key(&self.pulled) && self.waiting.is_empty() {
-            if !self.hear().await {
+            if !self.wait_for_answer().await {
                 return;
             }
         }
@@ -104,19 +104,19 @@ impl Slot {
 
     /// Waits for the answer to a pull. Returns false if the slot should pull again: the time is over, or the
     /// connection was made again and the broker may have forgotten the pull.
-    async fn hear(&mut self) -> bool {
+    async fn wait_for_answer(&mut self) -> bool {
         let until = self.pulls.values().next_back().copied().unwrap_or_else(Instant::now);
         tokio::select! {
-            message = next(&mut self.ear) => match message {
+            message = next_message(&mut self.ear) => match message {
                 Some(message) => {
-                    if let Some(words) = self.heard(message) {
-                        self.idles(&words).await;
+                    if let Some(words) = self.handle_answer(message) {
+                        self.pause_pulls(&words).await;
                     }
                     true
                 }
                 None => {
                     self.pulls.clear();
-                    self.idles("the subscription ended").await;
+                    self.pause_pulls("the subscription ended").await;
                     false
                 }
             },
@@ -127,13 +127,13 @@ impl Slot {
     }
 
     /// Handles an answer. Returns the broker's words if nothing will come for a while.
-    fn heard(&mut self, message: Message) -> Option<String> {
+    fn handle_answer(&mut self, message: Message) -> Option<String> {
         let Some(status) = message.status else {
             // The message does not say which pull it answers. Removing the oldest is good enough.
             self.pulls.pop_first();
             self.idle = 0;
             self.house.is_served();
-            self.waiting.extend(self.house.takes(message));
+            self.waiting.extend(self.house.read_delivery(message));
             return None;
         };
         let number = message.subject.rsplit('.').next().and_then(|number| number.parse().ok());
@@ -148,21 +148,21 @@ impl Slot {
     }
 
     /// Pauses before the next pull, and reports the first pause.
-    async fn idles(&mut self, words: &str) {
+    async fn pause_pulls(&mut self, words: &str) {
         // That enough workers of the name already wait is not worth reporting.
         if self.idle == 0 && !words.contains("Exceeded MaxWaiting") {
-            self.house.idles(words);
+            self.house.report_idle(words);
         }
         let mut draining = self.draining.clone();
         tokio::select! {
-            () = sleep(pause(self.idle)) => {}
+            () = sleep(choose_pause(self.idle)) => {}
             Ok(_) = draining.wait_for(|draining| *draining) => {}
         }
         self.idle = self.idle.saturating_add(1);
     }
 
     /// Works on a delivery. Renews it and all deliveries that wait behind it.
-    async fn works(&mut self, held: HeldDelivery) {
+    async fn work_on(&mut self, held: HeldDelivery) {
         let message = held.message.clone();
         let mut work = (self.work)(held);
         let mut renewal = interval(self.house.renew);
@@ -171,13 +171,13 @@ impl Slot {
             tokio::select! {
                 () = &mut work => return,
                 _ = renewal.tick() => {
-                    self.house.says(&message, "+WPI").await;
+                    self.house.acknowledge(&message, "+WPI").await;
                     for held in &self.waiting {
-                        self.house.says(&held.message, "+WPI").await;
+                        self.house.acknowledge(&held.message, "+WPI").await;
                     }
                 }
-                came = next(&mut self.ear), if is_open => match came {
-                    Some(came) => { let _no_pause_is_due = self.heard(came); }
+                came = next_message(&mut self.ear), if is_open => match came {
+                    Some(came) => { let _no_pause_is_due = self.handle_answer(came); }
                     None => is_open = false,
                 },
             }

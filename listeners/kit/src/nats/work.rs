@@ -11,10 +11,10 @@ use std::time::Duration;
 use async_nats::{Message, Subject, Subscriber};
 use futures_core::Stream as _;
 
+use super::as_token;
 use super::connection::Connection;
 use super::in_hand::InHand;
 use super::news::{WorkerEvent, WorkerFault};
-use super::token;
 use crate::told::PumpDocument;
 
 /// The most bytes of the last error that are shown.
@@ -46,7 +46,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn failed(&self, words: &str) {
+    pub(super) fn count_failure(&self, words: &str) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         let end = words.floor_char_boundary(LAST_ERROR);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -78,28 +78,28 @@ impl House {
         }
     }
 
-    fn subject(&self, kind: &str) -> String {
-        format!("o.{}.{kind}.{}", token(&self.organism), token(&self.listener))
+    fn subject_of(&self, kind: &str) -> String {
+        format!("o.{}.{kind}.{}", as_token(&self.organism), as_token(&self.listener))
     }
 
     pub(super) fn deliveries(&self) -> String {
-        self.subject("dlv")
+        self.subject_of("dlv")
     }
 
     pub(super) fn cancels(&self) -> String {
-        self.subject("cancel")
+        self.subject_of("cancel")
     }
 
     pub(super) fn live(&self) -> String {
-        self.subject("live")
+        self.subject_of("live")
     }
 
     pub(super) fn stream(&self) -> String {
-        format!("SYSTOLE_{}_BUS", token(&self.organism))
+        format!("SYSTOLE_{}_BUS", as_token(&self.organism))
     }
 
     /// Reports, once, that the broker refuses a slot's pulls.
-    pub(super) fn idles(&self, words: &str) {
+    pub(super) fn report_idle(&self, words: &str) {
         if !self.is_idle.swap(true, Ordering::Relaxed) {
             (self.tell)(&WorkerEvent::Idle { words: words.to_owned() });
         }
@@ -111,13 +111,13 @@ impl House {
     }
 
     /// A subscription to a subject.
-    pub(super) async fn ear(&self, subject: String) -> Result<Subscriber, WorkerFault> {
+    pub(super) async fn subscribe(&self, subject: String) -> Result<Subscriber, WorkerFault> {
         self.connection.client.subscribe(subject).await.map_err(|error| WorkerFault::Ended(error.to_string()))
     }
 
     /// Passes cancels on to the slots, for as long as the connection lasts.
     pub(super) async fn hear_cancels(self: Arc<Self>, mut ear: Subscriber) {
-        while let Some(message) = next(&mut ear).await {
+        while let Some(message) = next_message(&mut ear).await {
             if let Ok(PumpDocument::Cancel { delivery }) = PumpDocument::read(&message.payload) {
                 self.held.lock().unwrap_or_else(PoisonError::into_inner).call_back(delivery);
             }
@@ -125,7 +125,7 @@ impl House {
     }
 
     /// Sends an acknowledgement for a delivery: work is in progress, or it is over.
-    pub(super) async fn says(&self, message: &Subject, word: &'static str) {
+    pub(super) async fn acknowledge(&self, message: &Subject, word: &'static str) {
         // A lost renewal is followed by the next one. The end of a delivery reaches the pump with the reply.
         let _sent = self.connection.client.publish(message.clone(), word.into()).await;
     }
@@ -133,6 +133,6 @@ impl House {
 
 /// The next message of a subscription. `None` if the subscription has ended. Dropping it while it waits loses
 /// nothing.
-pub(super) async fn next(ear: &mut Subscriber) -> Option<Message> {
+pub(super) async fn next_message(ear: &mut Subscriber) -> Option<Message> {
     poll_fn(|cx| Pin::new(&mut *ear).poll_next(cx)).await
 }

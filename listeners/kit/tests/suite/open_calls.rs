@@ -33,10 +33,10 @@ fn what_one_of_many_keeps_comes_out_only_if_its_own_reply_was_taken() {
         stamp: Stamp { delivery: "other".to_owned(), ..delivered("1", 1).stamp },
         ..delivered("1", 1)
     };
-    kept.taken(&other);
+    kept.mark_taken(&other);
     assert_eq!(kept.take(&delivered("1", 2)), None, "another delivery was taken");
     kept.keep(&delivered("1", 1), "first");
-    kept.taken(&delivered("1", 1));
+    kept.mark_taken(&delivered("1", 1));
     assert_eq!(kept.take(&delivered("1", 2)), Some("first"));
 }
 

@@ -130,7 +130,7 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();
     serve(Slow(&input), &mut said, |turn| {
-        if turn.delivered().stamp.delivery == "d1" {
+        if turn.delivery().stamp.delivery == "d1" {
             turn.progress("thinking");
             turn.notice("agent.second-action", "only one");
             assert_eq!(turn.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }), Ok(None));

@@ -61,27 +61,27 @@ pub(super) type BinaryContents<'b> = BTreeMap<usize, BinaryContent<'b>>;
 type ContentBytes = Result<Vec<u8>, String>;
 
 /// The binary contents of a result that are passed on, with the places of their blocks.
-pub(super) fn binary(
+pub(super) fn list_binary(
     result: &CallToolResult,
 ) -> impl Iterator<Item = (usize, BinaryContent<'_>, ContentBytes)> {
     let shown = result.content.iter().take(BLOCKS).enumerate();
     shown.filter_map(|(place, block)| {
-        let (content, bytes) = BinaryContent::of(block)?;
+        let (content, bytes) = BinaryContent::from_block(block)?;
         Some((place, content, bytes))
     })
 }
 
 /// The payload of a result. `typed` is the tool, if its answer has a type, and the vocabulary that has it.
-pub(super) fn answer(
+pub(super) fn build_answer(
     result: &CallToolResult,
     typed: Option<(&ToolVocabulary, &str)>,
     binary: &BinaryContents<'_>,
 ) -> Result<AnswerPayload, UnfitAnswer> {
     if result.is_error == Some(true) {
-        return Ok(said("tool-failed", Some(FAILED), &result.content, binary));
+        return Ok(write_content("tool-failed", Some(FAILED), &result.content, binary));
     }
     let Some((vocabulary, tool)) = typed else {
-        return Ok(said("tool-result", None, &result.content, binary));
+        return Ok(write_content("tool-result", None, &result.content, binary));
     };
     let Some(value) = &result.structured_content else {
         let words = format!("{tool} has an output schema, and answered without structured content");
@@ -96,7 +96,7 @@ pub(super) fn answer(
         return Err(unfit);
     }
     for (text, list) in CUTS {
-        if let Ok(answer) = typed_answer(vocabulary, tool, &cut(value, text, list))
+        if let Ok(answer) = typed_answer(vocabulary, tool, &cut_value(value, text, list))
             && answer.payload.bytes().len() <= CUT_BYTES
         {
             let words = format!("texts beyond {text} bytes and lists beyond {list} items");
@@ -112,7 +112,7 @@ fn typed_answer(
     tool: &str,
     value: &Value,
 ) -> Result<AnswerPayload, UnfitAnswer> {
-    let answer = vocabulary.answer(tool, value).map_err(|fault| UnfitAnswer(fault.to_string()))?;
+    let answer = vocabulary.write_answer(tool, value).map_err(|fault| UnfitAnswer(fault.to_string()))?;
     let payload = Payload::read(&answer.payload, &DocumentLimits::default());
     let payload = payload.map_err(|fault| UnfitAnswer(fault.to_string()))?;
     let left_out = (!answer.left_out.is_empty()).then(|| answer.left_out.join(", "));
@@ -120,14 +120,14 @@ fn typed_answer(
 }
 
 /// A value without the ends of its long texts and lists.
-fn cut(value: &Value, text: usize, list: usize) -> Value {
+fn cut_value(value: &Value, text: usize, list: usize) -> Value {
     match value {
         Value::String(own) => {
             Value::String(own.get(..own.floor_char_boundary(text)).unwrap_or_default().to_owned())
         }
-        Value::Array(items) => items.iter().take(list).map(|item| cut(item, text, list)).collect(),
+        Value::Array(items) => items.iter().take(list).map(|item| cut_value(item, text, list)).collect(),
         Value::Object(fields) => {
-            fields.iter().take(list).map(|(key, value)| (key.clone(), cut(value, text, list))).collect()
+            fields.iter().take(list).map(|(key, value)| (key.clone(), cut_value(value, text, list))).collect()
         }
         other => other.clone(),
     }
@@ -137,14 +137,14 @@ fn cut(value: &Value, text: usize, list: usize) -> Value {
 const FAILED: &str = "mcp.tool-failed";
 
 /// An answer that is words of ours: why a call was not made, or has no result.
-pub(super) fn failed(code: &str, words: &str) -> Payload {
+pub(super) fn build_failure(code: &str, words: &str) -> Payload {
     Payload::write(MCP, "tool-failed", |inside| {
         inside.open("code").text(code);
         inside.open("text").text(&carried_text(words));
     })
 }
 
-fn said(
+fn write_content(
     element: &'static str,
     code: Option<&str>,
     content: &[ContentBlock],
@@ -159,7 +159,7 @@ fn said(
         for (place, block) in content.iter().take(BLOCKS).enumerate() {
             match binary.get(&place) {
                 Some(content) => content.write(inside),
-                None => cut |= shown(inside, block, &mut room),
+                None => cut |= write_block(inside, block, &mut room),
             }
         }
     });
@@ -175,11 +175,11 @@ fn said(
 }
 
 /// Writes a block. True if some of it was left out.
-fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool {
+fn write_block(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool {
     match block {
-        ContentBlock::Text(text) => bounded(inside, &text.text, room),
+        ContentBlock::Text(text) => write_bounded(inside, &text.text, room),
         ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { text, .. } => bounded(inside, text, room),
+            ResourceContents::TextResourceContents { text, .. } => write_bounded(inside, text, room),
             _ => false,
         },
         ContentBlock::ResourceLink(link) => {
@@ -193,7 +193,7 @@ fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool
 
 impl<'b> BinaryContent<'b> {
     /// A block's content and its bytes, unless it is text or a link.
-    fn of(block: &'b ContentBlock) -> Option<(BinaryContent<'b>, ContentBytes)> {
+    fn from_block(block: &'b ContentBlock) -> Option<(BinaryContent<'b>, ContentBytes)> {
         let (kind, media_type, data) = match block {
             ContentBlock::Text(_) | ContentBlock::ResourceLink(_) => return None,
             ContentBlock::Image(image) => ("image", &*image.mime_type, Some(&image.data)),
@@ -215,7 +215,7 @@ impl<'b> BinaryContent<'b> {
     }
 
     /// What it is, in words.
-    pub(super) fn named(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         format!("{} {}", self.kind, self.shown_type())
     }
 
@@ -231,7 +231,7 @@ impl<'b> BinaryContent<'b> {
 }
 
 /// Writes the beginning of a text for which there is room. True if some of it was left out.
-fn bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
+fn write_bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
     let text = carried_text(text);
     let mut end = 0;
     for character in text.chars() {
@@ -255,7 +255,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pinned::vocabulary;
+    use crate::pinned::build_vocabulary;
     use crate::schema::{PinFile, ToolDefinition};
 
     fn tool(output: Value) -> ToolVocabulary {
@@ -263,11 +263,12 @@ mod tests {
             output_schema: Some(output),
             ..ToolDefinition::new("read", json!({"type": "object", "properties": {}}))
         };
-        vocabulary("files", &PinFile::new(Vec::new(), "2025-11-25", vec![tool]), BTreeSet::new()).unwrap()
+        build_vocabulary("files", &PinFile::new(Vec::new(), "2025-11-25", vec![tool]), BTreeSet::new())
+            .unwrap()
     }
 
     fn typed(vocabulary: &ToolVocabulary, value: Value) -> Result<AnswerPayload, UnfitAnswer> {
-        answer(&CallToolResult::structured(value), Some((vocabulary, "read")), &BinaryContents::new())
+        build_answer(&CallToolResult::structured(value), Some((vocabulary, "read")), &BinaryContents::new())
     }
 
     #[test]
@@ -298,7 +299,7 @@ mod tests {
     fn g3_a_text_that_xml_cannot_carry_or_that_grows_when_it_is_escaped_stays_within_its_bound() {
         let said = |words: &str| {
             let result = CallToolResult::success(vec![ContentBlock::text(words)]);
-            answer(&result, None, &BinaryContents::new()).ok().unwrap()
+            build_answer(&result, None, &BinaryContents::new()).ok().unwrap()
         };
         let found = said("a\u{1}b");
         assert_eq!(found.payload.text_of("text").as_deref(), Some("a\\u{1}b"));

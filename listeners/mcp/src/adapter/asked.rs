@@ -33,23 +33,23 @@ async fn asked_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, St
     let StartedServer { mut process, reached } = StartedServer::start(place)?;
     let asked = async {
         let connection = reached.connect(revision).await.map_err(|fault| fault.to_string())?;
-        let tools = connection.tools().await.map_err(|fault| fault.to_string());
+        let tools = connection.list_tools().await.map_err(|fault| fault.to_string());
         Ok((connection, tools))
     };
     let asked = tokio::select! {
         // A server may end as soon as it has answered.
         biased;
         asked = asked => asked,
-        how = process.ended() => Err(format!("the MCP server ended before it listed its tools: {how}")),
+        how = process.wait_for_end() => Err(format!("the MCP server ended before it listed its tools: {how}")),
     };
     // Closing the connection lets a server end, so its end says nothing from here on.
     let pin = match asked {
         Ok((connection, tools)) => {
             let agreed = connection.agreed();
             connection.close().await;
-            tools.and_then(|tools| match Revision::of(&agreed) {
+            tools.and_then(|tools| match Revision::from_date(&agreed) {
                 None => Err(format!("the server speaks MCP {agreed:?}, which is not known here")),
-                Some(_) => Ok(PinFile::new(place.command(), &agreed, pinned::definitions(&tools))),
+                Some(_) => Ok(PinFile::new(place.command(), &agreed, pinned::list_definitions(&tools))),
             })
         }
         Err(why) => Err(why),

@@ -98,9 +98,9 @@ impl WaitingCalls {
         let way = AnswerWay::Again { arguments, state: required.request_state };
         let requests = required.input_requests.unwrap_or_default();
         if requests.is_empty() {
-            return refused("the server wants to be called again later, and asks nothing");
+            return build_refusal("the server wants to be called again later, and asks nothing");
         }
-        self.begin((asked, own), &call.name, &requests, way).await
+        self.begin_form((asked, own), &call.name, &requests, way).await
     }
 
     /// Asks a person while a call is open.
@@ -112,21 +112,21 @@ impl WaitingCalls {
         call: AskedCall,
     ) -> ReplyContent {
         let requests = InputRequests::from([(ONLY.to_owned(), call.question.asked.clone())]);
-        self.begin((asked, own), tool, &requests, AnswerWay::Open(Box::new(call))).await
+        self.begin_form((asked, own), tool, &requests, AnswerWay::Open(Box::new(call))).await
     }
 
-    async fn begin(
+    async fn begin_form(
         &self,
         (asked, own): (&Delivered, &str),
         tool: &str,
         requests: &InputRequests,
         way: AnswerWay,
     ) -> ReplyContent {
-        let questions = match form::questions(requests) {
+        let questions = match form::read_questions(requests) {
             Ok(questions) => questions,
             Err(why) => {
                 way.give_up().await;
-                return refused(&why);
+                return build_refusal(&why);
             }
         };
         let waiting = WaitingCall {
@@ -136,20 +136,20 @@ impl WaitingCalls {
             questions,
             way,
         };
-        self.send(waiting, own, None, "").await
+        self.send_form(waiting, own, None, "").await
     }
 
-    async fn send(
+    async fn send_form(
         &self,
         waiting: WaitingCall,
         own: &str,
         given: Option<&GivenValues>,
         problem: &str,
     ) -> ReplyContent {
-        let payload = form::form(&waiting.tool, &waiting.questions, given, problem);
+        let payload = form::write_form(&waiting.tool, &waiting.questions, given, problem);
         let mut over = self.taken_if(|other| other.is_of(&waiting.thread, &waiting.call));
         {
-            let mut all = self.all();
+            let mut all = self.lock_calls();
             if all.len() >= WAITING {
                 over.extend(all.pop_front());
             }
@@ -168,40 +168,40 @@ impl WaitingCalls {
 
     /// Takes out the calls of which this is true.
     fn taken_if(&self, is_meant: impl Fn(&WaitingCall) -> bool) -> Vec<WaitingCall> {
-        let mut all = self.all();
+        let mut all = self.lock_calls();
         let (meant, others) = std::mem::take(&mut *all).into_iter().partition(is_meant);
         *all = others;
         meant.into()
     }
 
-    fn all(&self) -> MutexGuard<'_, VecDeque<WaitingCall>> {
+    fn lock_calls(&self) -> MutexGuard<'_, VecDeque<WaitingCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, asked: &Delivered) -> Option<WaitingCall> {
-        let mut all = self.all();
+    fn take_call(&self, asked: &Delivered) -> Option<WaitingCall> {
+        let mut all = self.lock_calls();
         let at = all.iter().position(|waiting| waiting.is_of(&asked.thread, &asked.stamp.call))?;
         all.remove(at)
     }
 
     /// What a person decided about a form, as the next turn of its call.
-    pub(super) async fn decided(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
-        let Some(waiting) = self.take(asked) else {
+    pub(super) async fn decide_form(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
+        let Some(waiting) = self.take_call(asked) else {
             let words = "the listener was started again since the server asked a person, so the server's question is \
                          over; send the call again";
-            return Decided::Say(failure("mcp.input-lost", words.to_owned()));
+            return Decided::Say(build_failure("mcp.input-lost", words.to_owned()));
         };
         let answer = answers.items.first().and_then(|item| item.payload.as_ref());
-        if let Some(given) = answer.and_then(form::given) {
-            return match form::accepted(&waiting.questions, &given) {
-                Ok(answers) => waiting.answered(answers),
-                Err(problem) => Decided::Say(self.send(waiting, own, Some(&given), &problem).await),
+        if let Some(given) = answer.and_then(form::read_values) {
+            return match form::accept_answers(&waiting.questions, &given) {
+                Ok(answers) => waiting.go_on(answers),
+                Err(problem) => Decided::Say(self.send_form(waiting, own, Some(&given), &problem).await),
             };
         }
         let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();
         let action = if code == "approval.rejected" { "decline" } else { "cancel" };
-        let answers = form::without(&waiting.questions, action);
-        waiting.answered(answers)
+        let answers = form::answer_without(&waiting.questions, action);
+        waiting.go_on(answers)
     }
 }
 
@@ -211,7 +211,7 @@ impl WaitingCall {
     }
 
     /// How the call goes on with these answers.
-    fn answered(self, mut answers: BTreeMap<String, Value>) -> Decided {
+    fn go_on(self, mut answers: BTreeMap<String, Value>) -> Decided {
         let params = CallToolRequestParams::new(self.tool);
         match self.way {
             AnswerWay::Again { arguments, state } => {
@@ -234,7 +234,7 @@ impl WaitingCall {
 }
 
 /// A form that comes to this listener, approved by a person: it goes back as it is, to the call that asked.
-pub(super) fn approved(asked: &Delivered, own: &str) -> Option<ReplyContent> {
+pub(super) fn return_approved(asked: &Delivered, own: &str) -> Option<ReplyContent> {
     let name = asked.payload.name();
     if &*name.ns != MCP || &*name.local != "input-form" {
         return None;
@@ -242,15 +242,15 @@ pub(super) fn approved(asked: &Delivered, own: &str) -> Option<ReplyContent> {
     let payload: Payload = if asked.from == own {
         asked.payload.clone()
     } else {
-        answer::failed("mcp.refused", "only the listener itself sends <input-form>")
+        answer::build_failure("mcp.refused", "only the listener itself sends <input-form>")
     };
     Some(ReplyContent::Items(vec![Item::plain(payload)]))
 }
 
-fn refused(why: &str) -> ReplyContent {
-    ReplyContent::Items(vec![Item::plain(answer::failed("mcp.input-refused", why))])
+fn build_refusal(why: &str) -> ReplyContent {
+    ReplyContent::Items(vec![Item::plain(answer::build_failure("mcp.input-refused", why))])
 }
 
-fn failure(code: &str, words: String) -> ReplyContent {
+fn build_failure(code: &str, words: String) -> ReplyContent {
     ReplyContent::Failure { code: code.to_owned(), retry: false, words }
 }

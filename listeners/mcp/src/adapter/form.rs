@@ -36,7 +36,7 @@ pub(super) type InputQuestions = BTreeMap<String, InputQuestion>;
 pub(super) type GivenValues = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
 /// Reads what a server asks. An error says why no person is asked.
-pub(super) fn questions(asked: &InputRequests) -> Result<InputQuestions, String> {
+pub(super) fn read_questions(asked: &InputRequests) -> Result<InputQuestions, String> {
     if asked.len() > QUESTIONS {
         return Err(format!(
             "the server asks {} questions at once; a form has up to {QUESTIONS}",
@@ -84,11 +84,11 @@ impl InputQuestion {
     }
 
     /// The content of an answer, or why it does not fit.
-    fn content(&self, given: &BTreeMap<String, Vec<String>>) -> Result<Value, String> {
+    fn read_content(&self, given: &BTreeMap<String, Vec<String>>) -> Result<Value, String> {
         let mut content = Map::new();
         for (name, schema) in self.fields() {
             let Some(values) = given.get(name).filter(|values| !values.is_empty()) else { continue };
-            content.insert(name.clone(), value(name, kind(schema), values)?);
+            content.insert(name.clone(), read_value(name, find_kind(schema), values)?);
         }
         if let Some(unknown) = given.keys().find(|name| self.fields().all(|(known, _)| known != *name)) {
             return Err(format!("there is no field {unknown}"));
@@ -103,11 +103,11 @@ impl InputQuestion {
 }
 
 /// The kind of a field.
-fn kind(schema: &Value) -> &str {
+fn find_kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("string")
 }
 
-fn value(name: &str, kind: &str, values: &[String]) -> Result<Value, String> {
+fn read_value(name: &str, kind: &str, values: &[String]) -> Result<Value, String> {
     if kind == "array" {
         return Ok(values.iter().cloned().map(Value::String).collect());
     }
@@ -124,7 +124,7 @@ fn value(name: &str, kind: &str, values: &[String]) -> Result<Value, String> {
 }
 
 /// The form for a person. `problem` says why the last values did not fit, which are shown again.
-pub(super) fn form(
+pub(super) fn write_form(
     tool: &str,
     questions: &InputQuestions,
     given: Option<&GivenValues>,
@@ -133,10 +133,10 @@ pub(super) fn form(
     let fields = |key: &str, question: &InputQuestion| {
         let field = |(name, schema): (&String, &Value)| WrittenField {
             name: carried_text(name),
-            kind: carried_text(kind(schema)),
+            kind: carried_text(find_kind(schema)),
             rules: carried_text(&schema.to_string().chars().take(TEXT_BYTES).collect::<String>()),
             is_required: question.requires(name),
-            values: given.map_or_else(|| defaults(schema), |given| earlier(given, key, name)),
+            values: given.map_or_else(|| read_defaults(schema), |given| find_earlier(given, key, name)),
         };
         question.fields().map(field).collect()
     };
@@ -147,14 +147,14 @@ pub(super) fn form(
         fields: fields(key, question),
     };
     let questions = questions.iter().map(written).collect();
-    WrittenForm { tool: tool.to_owned(), problem: problem.to_owned(), questions }.payload()
+    WrittenForm { tool: tool.to_owned(), problem: problem.to_owned(), questions }.as_payload()
 }
 
-fn earlier(given: &GivenValues, key: &str, name: &str) -> Vec<String> {
+fn find_earlier(given: &GivenValues, key: &str, name: &str) -> Vec<String> {
     given.get(key).and_then(|fields| fields.get(name)).cloned().unwrap_or_default()
 }
 
-fn defaults(schema: &Value) -> Vec<String> {
+fn read_defaults(schema: &Value) -> Vec<String> {
     match schema.get("default") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(text)) => vec![text.clone()],
@@ -164,9 +164,9 @@ fn defaults(schema: &Value) -> Vec<String> {
 }
 
 /// The values of a form. `None` if the payload is none, or has too many values.
-pub(super) fn given(payload: &Payload) -> Option<GivenValues> {
+pub(super) fn read_values(payload: &Payload) -> Option<GivenValues> {
     let mut all = GivenValues::new();
-    for question in WrittenForm::read(payload)?.questions {
+    for question in WrittenForm::from_payload(payload)?.questions {
         let fields = all.entry(question.key).or_default();
         for field in question.fields {
             fields.entry(field.name).or_default().extend(field.values);
@@ -176,14 +176,14 @@ pub(super) fn given(payload: &Payload) -> Option<GivenValues> {
 }
 
 /// The server's answers: each question accepted, with its content. An error says what does not fit.
-pub(super) fn accepted(
+pub(super) fn accept_answers(
     questions: &InputQuestions,
     given: &GivenValues,
 ) -> Result<BTreeMap<String, Value>, String> {
     let none = BTreeMap::new();
     let mut answers = BTreeMap::new();
     for (key, question) in questions {
-        let content = question.content(given.get(key).unwrap_or(&none))?;
+        let content = question.read_content(given.get(key).unwrap_or(&none))?;
         let answer = match &question.url {
             Some(_) => serde_json::json!({"action": "accept"}),
             None => serde_json::json!({"action": "accept", "content": content}),
@@ -194,6 +194,6 @@ pub(super) fn accepted(
 }
 
 /// The server's answers when no person gave values: `decline` or `cancel` for each.
-pub(super) fn without(questions: &InputQuestions, action: &str) -> BTreeMap<String, Value> {
+pub(super) fn answer_without(questions: &InputQuestions, action: &str) -> BTreeMap<String, Value> {
     questions.keys().map(|key| (key.clone(), serde_json::json!({"action": action}))).collect()
 }

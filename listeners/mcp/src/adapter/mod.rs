@@ -51,7 +51,7 @@ pub fn serve(order: &AdapterOrder) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = match runtime {
         Ok(runtime) => {
-            let ended = runtime.block_on(whole(order));
+            let ended = runtime.block_on(start_and_serve(order));
             // A read of stdin that still waits would hold the program.
             runtime.shutdown_background();
             ended
@@ -69,11 +69,11 @@ pub fn serve(order: &AdapterOrder) -> ExitCode {
 }
 
 /// Starts the server and serves. An error is the last word of this program.
-async fn whole(order: &AdapterOrder) -> Result<(), String> {
-    let pin = PinFile::read(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
-    let vocabulary = pinned::vocabulary(&order.server, &pin, BTreeSet::new());
+async fn start_and_serve(order: &AdapterOrder) -> Result<(), String> {
+    let pin = PinFile::from_text(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
+    let vocabulary = pinned::build_vocabulary(&order.server, &pin, BTreeSet::new());
     let vocabulary = vocabulary.map_err(|fault| format!("config.unpinned: {fault}"))?;
-    let revision = Revision::of(&pin.revision)
+    let revision = Revision::from_date(&pin.revision)
         .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;
     let mut pump = FromPump::new(tokio::io::stdin());
     let StartedServer { mut process, reached } = StartedServer::start(&order.place)?;
@@ -84,8 +84,8 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
                 connected = &mut connecting => {
                     break connected.map_err(|fault| format!("mcp.unreachable: {fault}"))?;
                 }
-                how = process.ended() => return Err(format!("the MCP server ended before it answered: {how}")),
-                is_there = pump.keep() => {
+                how = process.wait_for_end() => return Err(format!("the MCP server ended before it answered: {how}")),
+                is_there = pump.keep_next() => {
                     if !is_there.map_err(|error| error.to_string())? {
                         return Ok(());
                     }
@@ -106,30 +106,31 @@ async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
     pump: &mut FromPump<R>,
     process: &mut ServerProcess,
 ) -> Result<(), String> {
-    compared(&work).await?;
-    let serving = answer_at_once(pump, tokio::io::stdout(), |asked, line| work.clone().call(asked, line));
+    compare_tools(&work).await?;
+    let serving =
+        answer_at_once(pump, tokio::io::stdout(), |asked, line| work.clone().answer_delivery(asked, line));
     let comparing = async {
         loop {
-            work.connection.changed().await;
-            if let Err(words) = compared(&work).await {
+            work.connection.wait_for_change().await;
+            if let Err(words) = compare_tools(&work).await {
                 return words;
             }
         }
     };
     tokio::select! {
         served = serving => served.map_err(|error| error.to_string()),
-        how = process.ended() => Err(format!("the MCP server ended: {how}")),
+        how = process.wait_for_end() => Err(format!("the MCP server ended: {how}")),
         () = work.connection.over_now() => {
             Err(format!("the MCP server cannot be used: {}", work.connection.end()))
         }
         words = comparing => Err(words),
-        words = work.pinned.changed() => Err(words),
+        words = work.pinned.wait_for_change() => Err(words),
     }
 }
 
 /// Compares the server's tools with the pinned ones.
-async fn compared(work: &Work) -> Result<(), String> {
-    work.pinned.compared(&work.connection).await.map_err(|fault| match fault {
+async fn compare_tools(work: &Work) -> Result<(), String> {
+    work.pinned.check_now(&work.connection).await.map_err(|fault| match fault {
         Uncompared::Unreachable(words) => format!("mcp.unreachable: {words}"),
         Uncompared::Changed(words) => words,
     })

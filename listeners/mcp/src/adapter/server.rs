@@ -54,8 +54,10 @@ pub(crate) enum ReachedServer {
 impl ReachedServer {
     pub(crate) async fn connect(self, revision: Revision) -> Result<McpConnection, NoConnection> {
         match self {
-            ReachedServer::Streams(stdout, stdin) => McpConnection::over(stdout, stdin, revision).await,
-            ReachedServer::Address(address) => McpConnection::to(address, revision).await,
+            ReachedServer::Streams(stdout, stdin) => {
+                McpConnection::connect_over(stdout, stdin, revision).await
+            }
+            ReachedServer::Address(address) => McpConnection::connect_to(address, revision).await,
         }
     }
 }
@@ -89,7 +91,7 @@ impl StartedServer {
 
 impl ServerProcess {
     /// Waits for its end, and says how it ended. A server at an address has no end here.
-    pub(crate) async fn ended(&mut self) -> String {
+    pub(crate) async fn wait_for_end(&mut self) -> String {
         let Some(child) = &mut self.child else { return std::future::pending().await };
         match child.wait().await {
             Ok(status) => status.to_string(),

@@ -27,18 +27,22 @@ pub(super) struct Work {
 
 impl Work {
     /// Answers a delivery.
-    pub(super) async fn call(self: Arc<Self>, asked: Delivered, line: DeliveryLine) -> ReplyContent {
-        if let Some(approved) = asking::approved(&asked, &self.name) {
+    pub(super) async fn answer_delivery(
+        self: Arc<Self>,
+        asked: Delivered,
+        line: DeliveryLine,
+    ) -> ReplyContent {
+        if let Some(approved) = asking::return_approved(&asked, &self.name) {
             return approved;
         }
         self.waiting.give_up_before(&asked).await;
         let params = match Answers::read(&asked.payload) {
-            Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers).await {
+            Ok(answers) => match self.waiting.decide_form(&asked, &self.name, &answers).await {
                 Decided::Call(params) => *params,
-                Decided::Wait(params, call) => return self.ended(&asked, &line, &params, *call).await,
+                Decided::Wait(params, call) => return self.wait_for_end(&asked, &line, &params, *call).await,
                 Decided::Say(said) => return said,
             },
-            Err(_) => match self.requested(&asked) {
+            Err(_) => match self.read_call(&asked) {
                 Ok(params) => params,
                 Err(said) => return said,
             },
@@ -46,14 +50,14 @@ impl Work {
         if let Err(end) = self.compared_lately().await {
             return end;
         }
-        match self.connection.send(params.clone()).await {
-            Ok(call) => self.ended(&asked, &line, &params, call).await,
-            Err(fault) => uncalled(fault).await,
+        match self.connection.send_call(params.clone()).await {
+            Ok(call) => self.wait_for_end(&asked, &line, &params, call).await,
+            Err(fault) => describe_fault(fault).await,
         }
     }
 
     /// Waits until a call has a result or its server asks a person. `params` name the tool.
-    async fn ended(
+    async fn wait_for_end(
         &self,
         asked: &Delivered,
         line: &DeliveryLine,
@@ -66,28 +70,28 @@ impl Work {
                 line.progress(words).await;
             }
         };
-        let waiting = self.connection.wait(call, heard, line.cancelled());
+        let waiting = self.connection.wait_for_result(call, heard, line.wait_for_cancel());
         let (ended, ()) = tokio::join!(waiting, passing);
         match ended {
-            Ok(ToolCallEnd::Result(result)) => self.answer(line, &params.name, &result).await,
+            Ok(ToolCallEnd::Result(result)) => self.build_answer(line, &params.name, &result).await,
             Ok(ToolCallEnd::InputRequired(required)) => {
                 self.waiting.ask(asked, &self.name, params, *required).await
             }
             Ok(ToolCallEnd::Asked(call)) => self.waiting.ask_in(asked, &self.name, &params.name, *call).await,
-            Ok(ToolCallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
-            Err(fault) => uncalled(fault).await,
+            Ok(ToolCallEnd::Cancelled) => build_failure("mcp.cancelled", "the call was cancelled".to_owned()),
+            Err(fault) => describe_fault(fault).await,
         }
     }
 
     /// The call that a payload stands for.
-    fn requested(&self, asked: &Delivered) -> Result<CallToolRequestParams, ReplyContent> {
+    fn read_call(&self, asked: &Delivered) -> Result<CallToolRequestParams, ReplyContent> {
         let element = &*asked.payload.name().local;
-        let Some(tool) = self.vocabulary.tool(element) else {
-            return Err(failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>")));
+        let Some(tool) = self.vocabulary.find_tool(element) else {
+            return Err(build_failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>")));
         };
-        match self.vocabulary.arguments(asked.payload.bytes()) {
+        match self.vocabulary.read_arguments(asked.payload.bytes()) {
             Ok(found) => Ok(CallToolRequestParams::new(tool.tool.clone()).with_arguments(found.arguments)),
-            Err(fault) => Err(payload(answer::failed("mcp.invalid-arguments", &fault.to_string()))),
+            Err(fault) => Err(reply_with(answer::build_failure("mcp.invalid-arguments", &fault.to_string()))),
         }
     }
 
@@ -99,22 +103,22 @@ impl Work {
         }
         match self.pinned.compared_lately(&self.connection).await {
             Ok(()) => Ok(()),
-            Err(Uncompared::Unreachable(words)) => Err(failure("mcp.unreachable", words)),
+            Err(Uncompared::Unreachable(words)) => Err(build_failure("mcp.unreachable", words)),
             // This program ends now.
             Err(Uncompared::Changed(_)) => std::future::pending().await,
         }
     }
 
-    async fn answer(&self, line: &DeliveryLine, tool: &str, result: &CallToolResult) -> ReplyContent {
+    async fn build_answer(&self, line: &DeliveryLine, tool: &str, result: &CallToolResult) -> ReplyContent {
         let is_typed = self.vocabulary.tools.iter().any(|one| one.tool == tool && one.answer.is_some());
         let typed = is_typed.then_some((&self.vocabulary, tool));
-        let (kept, mut left_out) = kept(line, result).await;
+        let (kept, mut left_out) = keep_binary(line, result).await;
         if typed.is_some() && result.is_error != Some(true) {
             // The payload of a typed answer has no place for them.
             let beside = |hash: &String| format!("binary content, kept under {hash}");
             left_out.extend(kept.values().filter_map(|content| content.hash.as_ref()).map(beside));
         }
-        match answer::answer(result, typed, &kept) {
+        match answer::build_answer(result, typed, &kept) {
             Ok(AnswerPayload { payload: answered, left_out: cut, is_cut }) => {
                 left_out.extend(cut);
                 if let Some(whole) = result.structured_content.as_ref().filter(|_| is_cut) {
@@ -129,24 +133,27 @@ impl Work {
                         format!("the answer of {tool} is not whole; left out: {}", left_out.join(", "));
                     line.notice("mcp.cut", words).await;
                 }
-                payload(answered)
+                reply_with(answered)
             }
-            Err(unfit) => failure("mcp.invalid-answer", unfit.0),
+            Err(unfit) => build_failure("mcp.invalid-answer", unfit.0),
         }
     }
 }
 
 /// Puts the binary contents of a result into the log. Returns them with their hashes, and what is not kept, in words.
-async fn kept<'r>(line: &DeliveryLine, result: &'r CallToolResult) -> (BinaryContents<'r>, Vec<String>) {
+async fn keep_binary<'r>(
+    line: &DeliveryLine,
+    result: &'r CallToolResult,
+) -> (BinaryContents<'r>, Vec<String>) {
     let (mut contents, mut left_out) = (BinaryContents::new(), Vec::new());
-    for (place, mut content, bytes) in answer::binary(result) {
+    for (place, mut content, bytes) in answer::list_binary(result) {
         let stored = match bytes {
             Ok(bytes) => line.put_blob(bytes).await,
             Err(why) => Err(why),
         };
         match stored {
             Ok(hash) => content.hash = Some(hash),
-            Err(why) => left_out.push(format!("{} ({why})", content.named())),
+            Err(why) => left_out.push(format!("{} ({why})", content.describe())),
         }
         contents.insert(place, content);
     }
@@ -154,22 +161,22 @@ async fn kept<'r>(line: &DeliveryLine, result: &'r CallToolResult) -> (BinaryCon
 }
 
 /// What a call without a result is answered with.
-async fn uncalled(fault: ToolCallFault) -> ReplyContent {
+async fn describe_fault(fault: ToolCallFault) -> ReplyContent {
     match fault {
         ToolCallFault::Refused { number, words } => {
-            payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
+            reply_with(answer::build_failure("mcp.refused", &format!("{words} ({number})")))
         }
-        ToolCallFault::Unreachable(words) => failure("mcp.unreachable", words),
+        ToolCallFault::Unreachable(words) => build_failure("mcp.unreachable", words),
         // This program ends now, and the pump decides what becomes of the call.
         ToolCallFault::Gone(_) => std::future::pending().await,
-        fault @ ToolCallFault::NoResult(_) => failure("mcp.invalid-answer", fault.to_string()),
+        fault @ ToolCallFault::NoResult(_) => build_failure("mcp.invalid-answer", fault.to_string()),
     }
 }
 
-fn payload(payload: systole_kit::Payload) -> ReplyContent {
+fn reply_with(payload: systole_kit::Payload) -> ReplyContent {
     ReplyContent::Items(vec![Item::plain(payload)])
 }
 
-fn failure(code: &str, words: String) -> ReplyContent {
+fn build_failure(code: &str, words: String) -> ReplyContent {
     ReplyContent::Failure { code: code.to_owned(), retry: false, words }
 }

@@ -40,7 +40,7 @@ pub(super) struct WrittenField {
 
 impl WrittenForm {
     /// Reads a form. `None` if the payload is none, or has too many values.
-    pub(super) fn read(payload: &Payload) -> Option<WrittenForm> {
+    pub(super) fn from_payload(payload: &Payload) -> Option<WrittenForm> {
         if !payload.name().is(MCP, "input-form") {
             return None;
         }
@@ -50,7 +50,7 @@ impl WrittenForm {
         while let Some(tag) = gate.child().ok()? {
             match tag.local {
                 "tool" => form.tool = gate.text_inside().ok()?,
-                "question" => form.questions.push(WrittenQuestion::read(&mut gate)?),
+                "question" => form.questions.push(WrittenQuestion::read_question(&mut gate)?),
                 _ => gate.skip().ok()?,
             }
         }
@@ -58,21 +58,23 @@ impl WrittenForm {
     }
 
     /// The payload of the form.
-    pub(super) fn payload(&self) -> Payload {
+    pub(super) fn as_payload(&self) -> Payload {
         Payload::write(MCP, "input-form", |form| {
             form.open("tool").text(&self.tool);
             if !self.problem.is_empty() {
                 form.open("problem").text(&self.problem);
             }
             for question in &self.questions {
-                form.open("question").attr("key", &question.key).content(|inside| question.write(inside));
+                form.open("question")
+                    .attr("key", &question.key)
+                    .content(|inside| question.write_question(inside));
             }
         })
     }
 
     /// Gives a field the values of the command line: `NAME=VALUE`, or `QUESTION.NAME=VALUE` if several questions have a
     /// field of that name.
-    fn fill(&mut self, written: &[String]) -> Result<(), String> {
+    fn fill_field(&mut self, written: &[String]) -> Result<(), String> {
         let mut begun: Vec<&str> = Vec::new();
         for word in written {
             let Some((name, value)) = word.split_once('=') else {
@@ -113,21 +115,21 @@ impl WrittenForm {
 }
 
 impl WrittenQuestion {
-    fn read(gate: &mut Gate<'_>) -> Option<WrittenQuestion> {
+    fn read_question(gate: &mut Gate<'_>) -> Option<WrittenQuestion> {
         let key = gate.attribute("key")?.into_owned();
         let mut question = WrittenQuestion { key, ..WrittenQuestion::default() };
         while let Some(tag) = gate.child().ok()? {
             match tag.local {
                 "message" => question.message = gate.text_inside().ok()?,
                 "url" => question.url = Some(gate.text_inside().ok()?),
-                "field" => question.fields.push(WrittenField::read(gate)?),
+                "field" => question.fields.push(WrittenField::read_field(gate)?),
                 _ => gate.skip().ok()?,
             }
         }
         Some(question)
     }
 
-    fn write(&self, inside: &mut XmlWriter) {
+    fn write_question(&self, inside: &mut XmlWriter) {
         inside.open("message").text(&self.message);
         if let Some(url) = &self.url {
             inside.open("url").text(url);
@@ -142,7 +144,7 @@ impl WrittenQuestion {
 }
 
 impl WrittenField {
-    fn read(gate: &mut Gate<'_>) -> Option<WrittenField> {
+    fn read_field(gate: &mut Gate<'_>) -> Option<WrittenField> {
         let get = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
         let (name, kind, rules) = (gate.attribute("name")?.into_owned(), get("type"), get("rules"));
         let is_required = matches!(get("required").as_str(), "true" | "1");
@@ -163,8 +165,8 @@ impl WrittenField {
 /// If a word names no field.
 pub fn filled_form(payload: &[u8], written: &[String]) -> Option<Result<Payload, String>> {
     let payload = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
-    let mut form = WrittenForm::read(&payload)?;
-    Some(form.fill(written).map(|()| form.payload()))
+    let mut form = WrittenForm::from_payload(&payload)?;
+    Some(form.fill_field(written).map(|()| form.as_payload()))
 }
 
 #[cfg(test)]
@@ -190,8 +192,8 @@ mod tests {
         };
         let filled = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let filled = filled_form(form.payload().bytes(), &words).unwrap()?;
-            let read = WrittenForm::read(&filled).unwrap();
+            let filled = filled_form(form.as_payload().bytes(), &words).unwrap()?;
+            let read = WrittenForm::from_payload(&filled).unwrap();
             assert!(read.problem.is_empty() && read.tool == "book");
             let all = read.questions.into_iter().flat_map(|question| question.fields);
             Ok::<Vec<String>, String>(all.map(|field| field.values.join("|")).collect())

@@ -92,7 +92,7 @@ impl McpConnection {
     ///
     /// # Errors
     /// If no result comes.
-    pub async fn call(
+    pub async fn call_tool(
         &self,
         tool: &str,
         arguments: JsonObject,
@@ -100,19 +100,19 @@ impl McpConnection {
         cancelled: impl Future<Output = ()>,
     ) -> Result<ToolCallEnd, ToolCallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let call = self.send(params).await?;
-        self.wait(call, heard, cancelled).await
+        let call = self.send_call(params).await?;
+        self.wait_for_result(call, heard, cancelled).await
     }
 
     /// Sends a call.
     ///
     /// # Errors
     /// If it cannot be sent.
-    pub async fn send(&self, params: CallToolRequestParams) -> Result<SentCall, ToolCallFault> {
+    pub async fn send_call(&self, params: CallToolRequestParams) -> Result<SentCall, ToolCallFault> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
-        let handle = sent.await.map_err(|fault| self.uncalled(fault))?;
-        let route = self.service.service().route(handle.progress_token.clone(), handle.id.clone());
+        let handle = sent.await.map_err(|fault| self.describe_fault(fault))?;
+        let route = self.service.service().add_route(handle.progress_token.clone(), handle.id.clone());
         Ok(SentCall { handle, route })
     }
 
@@ -120,7 +120,7 @@ impl McpConnection {
     ///
     /// # Errors
     /// If no result comes.
-    pub async fn wait(
+    pub async fn wait_for_result(
         &self,
         call: SentCall,
         heard: mpsc::Sender<String>,
@@ -134,12 +134,12 @@ impl McpConnection {
                 Ok(Ok(ServerResult::InputRequiredResult(asked))) if self.service.service().is_modern => {
                     Ok(ToolCallEnd::InputRequired(Box::new(asked)))
                 }
-                Ok(Ok(other)) => Err(ToolCallFault::NoResult(kind(&other))),
-                Ok(Err(fault)) => Err(self.uncalled(fault)),
-                Err(_) => Err(self.uncalled(ServiceError::TransportClosed)),
+                Ok(Ok(other)) => Err(ToolCallFault::NoResult(name_result(&other))),
+                Ok(Err(fault)) => Err(self.describe_fault(fault)),
+                Err(_) => Err(self.describe_fault(ServiceError::TransportClosed)),
             },
-            question = route.asked() => {
-                route.mute();
+            question = route.next_question() => {
+                route.mute_progress();
                 Ok(ToolCallEnd::Asked(Box::new(AskedCall { question, call: SentCall { handle, route } })))
             }
             () = cancelled => {
@@ -150,7 +150,7 @@ impl McpConnection {
         }
     }
 
-    fn uncalled(&self, fault: ServiceError) -> ToolCallFault {
+    fn describe_fault(&self, fault: ServiceError) -> ToolCallFault {
         match fault {
             ServiceError::McpError(ErrorData { code: ErrorCode(BROKEN_STREAM), message, .. }) => {
                 ToolCallFault::Unreachable(message.into_owned())
@@ -174,7 +174,7 @@ impl McpConnection {
 }
 
 /// The name of a result that no call of a tool may have.
-fn kind(result: &ServerResult) -> String {
+fn name_result(result: &ServerResult) -> String {
     match result {
         ServerResult::InputRequiredResult(_) => "it asks for input".to_owned(),
         ServerResult::CreateTaskResult(_) => "it made a task, which was not offered".to_owned(),

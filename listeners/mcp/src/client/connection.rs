@@ -53,7 +53,7 @@ impl Revision {
     }
 
     /// The way to speak the revision of that date.
-    pub(crate) fn of(date: &str) -> Option<Revision> {
+    pub(crate) fn from_date(date: &str) -> Option<Revision> {
         let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == date)?;
         Some(if known.has_initialize() { Revision::Legacy } else { Revision::Modern })
     }
@@ -103,31 +103,38 @@ impl McpConnection {
     ///
     /// # Errors
     /// If the server does not answer in time, or not as the protocol says.
-    pub async fn over<R, W>(input: R, output: W, revision: Revision) -> Result<McpConnection, NoConnection>
+    pub async fn connect_over<R, W>(
+        input: R,
+        output: W,
+        revision: Revision,
+    ) -> Result<McpConnection, NoConnection>
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let end = Arc::new(SetOnce::new());
         let lines = ServerLines::new(input, output, end.clone());
-        McpConnection::begun(lines, revision, end, false).await
+        McpConnection::begin_session(lines, revision, end, false).await
     }
 
     /// Connects to a server at an address.
     ///
     /// # Errors
     /// If the server does not answer in time, or not as the protocol says.
-    pub async fn to(address: ServerAddress, revision: Revision) -> Result<McpConnection, NoConnection> {
+    pub async fn connect_to(
+        address: ServerAddress,
+        revision: Revision,
+    ) -> Result<McpConnection, NoConnection> {
         let client = BoundedHttp::new(address).map_err(NoConnection::Unreachable)?;
         let mut settings = StreamableHttpClientTransportConfig::default().max_sse_event_size(LINE_BYTES);
         let mut again = ExponentialBackoff::default();
         again.max_delay = Some(AGAIN);
         settings.retry_config = Arc::new(again);
         let transport = StreamableHttpClientTransport::with_client(client, settings);
-        McpConnection::begun(transport, revision, Arc::new(SetOnce::new()), true).await
+        McpConnection::begin_session(transport, revision, Arc::new(SetOnce::new()), true).await
     }
 
-    async fn begun<T: IntoTransport<RoleClient, E, A>, E, A>(
+    async fn begin_session<T: IntoTransport<RoleClient, E, A>, E, A>(
         transport: T,
         revision: Revision,
         end: Arc<SetOnce<WireEnd>>,
@@ -146,7 +153,7 @@ impl McpConnection {
         let what = "the first request";
         let service = match tokio::time::timeout(START, serving).await {
             Err(_) => return Err(NoConnection::Silent { what, after: START }),
-            Ok(Err(fault)) => return Err(unconnected(what, &fault, &end)),
+            Ok(Err(fault)) => return Err(describe_unconnected(what, &fault, &end)),
             Ok(Ok(service)) => service,
         };
         Ok(McpConnection { service, end, is_at_address })
@@ -169,7 +176,7 @@ impl McpConnection {
     ///
     /// # Errors
     /// If it does not list them in time, or lists too many.
-    pub async fn tools(&self) -> Result<Vec<Tool>, NoConnection> {
+    pub async fn list_tools(&self) -> Result<Vec<Tool>, NoConnection> {
         let what = "the question for its tools";
         let (mut tools, mut cursor) = (Vec::new(), None);
         for _ in 0..PAGES {
@@ -178,7 +185,7 @@ impl McpConnection {
             let asked = self.service.peer().list_tools(Some(page));
             let page = match tokio::time::timeout(LIST, asked).await {
                 Err(_) => return Err(NoConnection::Silent { what, after: LIST }),
-                Ok(Err(fault)) => return Err(self.unlisted(what, &fault)),
+                Ok(Err(fault)) => return Err(self.describe_unlisted(what, &fault)),
                 Ok(Ok(page)) => page,
             };
             tools.extend(page.tools);
@@ -195,7 +202,7 @@ impl McpConnection {
     }
 
     /// Waits until the server says that its tools have changed.
-    pub async fn changed(&self) {
+    pub async fn wait_for_change(&self) {
         self.service.service().changed.notified().await;
     }
 
@@ -216,7 +223,7 @@ impl McpConnection {
         self.end.get().cloned().unwrap_or(WireEnd::Closed)
     }
 
-    fn unlisted(&self, what: &'static str, fault: &ServiceError) -> NoConnection {
+    fn describe_unlisted(&self, what: &'static str, fault: &ServiceError) -> NoConnection {
         match fault {
             ServiceError::TransportSend(fault) if self.is_at_address => {
                 NoConnection::Unreachable(plain_words(fault))
@@ -227,7 +234,11 @@ impl McpConnection {
     }
 }
 
-fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<WireEnd>) -> NoConnection {
+fn describe_unconnected(
+    what: &'static str,
+    fault: &ClientInitializeError,
+    end: &SetOnce<WireEnd>,
+) -> NoConnection {
     match (end.get(), fault) {
         (Some(end), _) => NoConnection::Ended(end.clone()),
         // A program that ended reads nothing more, which may show before its output ends.

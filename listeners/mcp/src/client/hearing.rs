@@ -67,23 +67,23 @@ impl fmt::Debug for CallRoute {
 
 impl Drop for CallRoute {
     fn drop(&mut self) {
-        self.hearing.routes().remove(&self.token);
+        self.hearing.lock_routes().remove(&self.token);
     }
 }
 
 impl CallRoute {
     /// Passes progress on from now on. A sign that finds no room is left out.
     pub(super) fn report_to(&mut self, heard: mpsc::Sender<String>) {
-        self.change(|route| (route.heard, route.is_asking) = (Some(heard), false));
+        self.change_route(|route| (route.heard, route.is_asking) = (Some(heard), false));
     }
 
     /// Passes no more progress on, while a person is asked.
-    pub(super) fn mute(&mut self) {
-        self.change(|route| (route.heard, route.is_asking) = (None, true));
+    pub(super) fn mute_progress(&mut self) {
+        self.change_route(|route| (route.heard, route.is_asking) = (None, true));
     }
 
     /// The next question of the call's server.
-    pub(super) async fn asked(&mut self) -> PersonQuestion {
+    pub(super) async fn next_question(&mut self) -> PersonQuestion {
         match self.questions.recv().await {
             Some(question) => question,
             // The route is gone only with this value.
@@ -91,8 +91,8 @@ impl CallRoute {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut OpenRoute)) {
-        if let Some(route) = self.hearing.routes().get_mut(&self.token) {
+    fn change_route(&self, change: impl FnOnce(&mut OpenRoute)) {
+        if let Some(route) = self.hearing.lock_routes().get_mut(&self.token) {
             change(route);
         }
     }
@@ -104,20 +104,20 @@ impl Hearing {
     }
 
     /// The way to a call that was sent.
-    pub(super) fn route(&self, token: ProgressToken, id: RequestId) -> CallRoute {
+    pub(super) fn add_route(&self, token: ProgressToken, id: RequestId) -> CallRoute {
         // A call that waits for a person cannot ask again.
         let (to, questions) = mpsc::channel(1);
         let route = OpenRoute { id, heard: None, last: None, questions: to, is_asking: false };
-        self.routes().insert(token.clone(), route);
+        self.lock_routes().insert(token.clone(), route);
         CallRoute { hearing: self.clone(), token, questions }
     }
 
-    fn routes(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, OpenRoute>> {
+    fn lock_routes(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, OpenRoute>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn progressed(&self, heard: &ProgressNotificationParam) {
-        let mut routes = self.routes();
+    fn pass_progress(&self, heard: &ProgressNotificationParam) {
+        let mut routes = self.lock_routes();
         let Some(route) = routes.get_mut(&heard.progress_token) else { return };
         let Some(to) = &route.heard else { return };
         if route.last.is_some_and(|last| last.elapsed() < PROGRESS_PAUSE) {
@@ -125,12 +125,12 @@ impl Hearing {
         }
         route.last = Some(Instant::now());
         // A sign of life that finds the line full says nothing new.
-        let _full = to.try_send(words(heard));
+        let _full = to.try_send(describe_progress(heard));
     }
 
     /// Brings a question to the call that it belongs to. Over HTTP its stream says which; over stdio it is the only open
     /// call that does not wait for a person already.
-    async fn ask(
+    async fn ask_person(
         &self,
         asked: ElicitRequest,
         of: Option<&InboundStreamOrigin>,
@@ -140,22 +140,28 @@ impl Hearing {
             _ => !route.is_asking,
         };
         let to = {
-            let routes = self.routes();
+            let routes = self.lock_routes();
             let mut found = routes.values().filter(fits);
             match (found.next(), found.next()) {
                 (Some(only), None) => only.questions.clone(),
-                (None, _) => return Err(unasked("no call is open that the question could belong to")),
-                _ => return Err(unasked("several calls are open, and the question could belong to each")),
+                (None, _) => {
+                    return Err(refuse_question("no call is open that the question could belong to"));
+                }
+                _ => {
+                    return Err(refuse_question(
+                        "several calls are open, and the question could belong to each",
+                    ));
+                }
             }
         };
         let (answer, answered) = oneshot::channel();
         let question = PersonQuestion { asked: InputRequest::Elicitation(asked), answer };
-        to.send(question).await.map_err(|_| unasked("the call has ended"))?;
-        answered.await.map(ClientResult::ElicitResult).map_err(|_| unasked("no person is asked"))
+        to.send(question).await.map_err(|_| refuse_question("the call has ended"))?;
+        answered.await.map(ClientResult::ElicitResult).map_err(|_| refuse_question("no person is asked"))
     }
 }
 
-fn unasked(why: &str) -> ErrorData {
+fn refuse_question(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }
 
@@ -169,7 +175,7 @@ impl Service<RoleClient> for Hearing {
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
             ServerRequest::ElicitRequest(asked) if !self.is_modern => {
-                self.ask(asked, context.extensions.get::<InboundStreamOrigin>()).await
+                self.ask_person(asked, context.extensions.get::<InboundStreamOrigin>()).await
             }
             _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client offers nothing", None)),
         }
@@ -181,7 +187,7 @@ impl Service<RoleClient> for Hearing {
         _context: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
         match notification {
-            ServerNotification::ProgressNotification(heard) => self.progressed(&heard.params),
+            ServerNotification::ProgressNotification(heard) => self.pass_progress(&heard.params),
             ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
             _ => {}
         }
@@ -200,7 +206,7 @@ impl Service<RoleClient> for Hearing {
     }
 }
 
-fn words(heard: &ProgressNotificationParam) -> String {
+fn describe_progress(heard: &ProgressNotificationParam) -> String {
     let share = match heard.total {
         Some(total) => format!("{} of {total}", heard.progress),
         None => heard.progress.to_string(),

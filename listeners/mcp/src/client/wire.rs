@@ -64,7 +64,7 @@ impl<R: AsyncRead, W: AsyncWrite> ServerLines<R, W> {
         Self { input: BufReader::new(input), line: Vec::new(), output, pace, stray: 0, end }
     }
 
-    fn over(&self, end: WireEnd) {
+    fn set_end(&self, end: WireEnd) {
         // The first reason counts.
         let _earlier = self.end.set(end);
     }
@@ -94,30 +94,30 @@ where
     /// The next message that matters. It may be dropped while it waits: what was read so far is kept.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            self.pace.pause().await;
+            self.pace.wait_for_room().await;
             match next_line(&mut self.input, &mut self.line).await {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.over(WireEnd::Closed);
+                    self.set_end(WireEnd::Closed);
                     return None;
                 }
                 Err(end) => {
-                    self.over(end);
+                    self.set_end(end);
                     return None;
                 }
             }
             let line = std::mem::take(&mut self.line);
-            match understood(&line) {
+            match read_line(&line) {
                 Heard::Result(message) => return Some(*message),
                 Heard::Other(message) => {
-                    self.pace.count();
+                    self.pace.count_line();
                     return Some(*message);
                 }
-                Heard::Unwanted => self.pace.count(),
+                Heard::Unwanted => self.pace.count_line(),
                 Heard::Stray => {
                     self.stray += 1;
                     if self.stray > STRAY_LINES {
-                        self.over(WireEnd::NoMcp(shown(&line)));
+                        self.set_end(WireEnd::NoMcp(show_line(&line)));
                         return None;
                     }
                 }
@@ -174,7 +174,7 @@ struct MessageHead<'l> {
     id: Option<&'l RawValue>,
 }
 
-pub(super) fn understood(line: &[u8]) -> Heard {
+pub(super) fn read_line(line: &[u8]) -> Heard {
     if line.trim_ascii().is_empty() {
         return Heard::Unwanted;
     }
@@ -197,7 +197,7 @@ pub(super) fn understood(line: &[u8]) -> Heard {
     }
 }
 
-pub(super) fn shown(line: &[u8]) -> String {
+pub(super) fn show_line(line: &[u8]) -> String {
     let end = line.len().min(SHOWN_BYTES);
     String::from_utf8_lossy(line.get(..end).unwrap_or_default()).escape_debug().to_string()
 }
@@ -213,7 +213,7 @@ impl LinePace {
         LinePace { window: Instant::now(), lines: 0 }
     }
 
-    pub(super) fn count(&mut self) {
+    pub(super) fn count_line(&mut self) {
         if self.window.elapsed() >= Duration::from_secs(1) {
             *self = LinePace::new();
         }
@@ -221,7 +221,7 @@ impl LinePace {
     }
 
     /// Waits for the next second if this one is used up.
-    pub(super) async fn pause(&self) {
+    pub(super) async fn wait_for_room(&self) {
         if self.lines >= LINES_PER_SECOND {
             tokio::time::sleep_until(self.window + Duration::from_secs(1)).await;
         }

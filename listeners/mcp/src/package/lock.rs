@@ -57,12 +57,12 @@ impl PackageLock {
     ///
     /// # Errors
     /// If it is not as it was written.
-    pub fn stored(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+    pub fn from_stored(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
         let lock = match request.kind {
-            PackageKind::Npm => npm(request, text, true),
-            PackageKind::Python => pip(request, text),
+            PackageKind::Npm => read_npm(request, text, true),
+            PackageKind::Python => read_pip(request, text),
         }?;
-        whole(lock)
+        check_whole(lock)
     }
 
     /// Reads the lock that npm wrote. What names a registry is left out, so that each machine asks its own.
@@ -70,7 +70,7 @@ impl PackageLock {
     /// # Errors
     /// If a package is not from the registry.
     pub fn of_npm(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
-        whole(npm(request, text, false)?)
+        check_whole(read_npm(request, text, false)?)
     }
 
     /// Compares what npm installed with this lock. npm trusts a lock that says that a package is a part of another
@@ -102,24 +102,24 @@ impl PackageLock {
             });
             let is_direct = one.get("is_direct") != Some(&Value::Bool(false));
             let (false, Some(version), Some(hash)) = (is_direct, text("/metadata/version"), hash) else {
-                return Err(LockFault::Foreign(shortened(name)));
+                return Err(LockFault::Foreign(shorten_line(name)));
             };
-            lines.push(format!("{}=={version} --hash=sha256:{hash}", normalized(name)));
+            lines.push(format!("{}=={version} --hash=sha256:{hash}", normalize_name(name)));
         }
         lines.sort();
         lines.dedup();
         let text = format!("{}\n", lines.join("\n"));
-        whole(pip(request, &text)?)
+        check_whole(read_pip(request, &text)?)
     }
 }
 
 /// The one spelling of a name of Python's index.
-fn normalized(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
-fn whole(mut lock: PackageLock) -> Result<PackageLock, LockFault> {
+fn check_whole(mut lock: PackageLock) -> Result<PackageLock, LockFault> {
     let by = |one: &PinnedPackage| (one.name.clone(), one.version.clone(), one.integrity.clone());
     lock.packages.sort_by_key(by);
     lock.packages.dedup();
@@ -129,7 +129,7 @@ fn whole(mut lock: PackageLock) -> Result<PackageLock, LockFault> {
     }
 }
 
-fn npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<PackageLock, LockFault> {
+fn read_npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<PackageLock, LockFault> {
     if text.len() > BYTES {
         return Err(LockFault::Size(text.len()));
     }
@@ -195,7 +195,7 @@ fn npm_package(place: &str, fields: &mut Map<String, Value>, is_stored: bool) ->
     })
 }
 
-fn pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+fn read_pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
     if text.len() > BYTES {
         return Err(LockFault::Size(text.len()));
     }
@@ -203,10 +203,10 @@ fn pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
     for line in text.lines().filter(|line| *line != HEAD) {
         let package = pip_package(line);
         packages.push(package.ok_or_else(|| {
-            LockFault::Form(format!("`{}` is not NAME==VERSION --hash=sha256:HASH", shortened(line)))
+            LockFault::Form(format!("`{}` is not NAME==VERSION --hash=sha256:HASH", shorten_line(line)))
         })?);
     }
-    let own = normalized(&request.name);
+    let own = normalize_name(&request.name);
     let version = packages.iter().find(|one| one.name == own).map(|one| one.version.clone());
     let version = version.ok_or_else(|| LockFault::Missing(request.name.clone()))?;
     Ok(PackageLock { text: text.to_owned(), packages, version, with_scripts: Vec::new() })
@@ -221,7 +221,7 @@ fn pip_package(line: &str) -> Option<PinnedPackage> {
     Some(PinnedPackage { name, version, integrity: hash.to_owned() })
 }
 
-fn shortened(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     line.chars().take(80).collect()
 }
 
@@ -231,7 +231,7 @@ mod tests {
 
     fn request(line: &str) -> InstallRequest {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        InstallRequest::of(&words).unwrap().unwrap()
+        InstallRequest::from_command(&words).unwrap().unwrap()
     }
 
     fn lock(entries: &str) -> String {
@@ -259,8 +259,11 @@ mod tests {
         );
         assert!(!found.text.contains("https://") && found.text.contains(r#""a": "1.0.0""#), "{}", found.text);
         // What was stored is read as it was written.
-        assert_eq!(PackageLock::stored(&request("npx a"), &found.text).unwrap(), found);
-        assert!(PackageLock::stored(&request("npx a"), &text).is_err(), "a stored lock names no registry");
+        assert_eq!(PackageLock::from_stored(&request("npx a"), &found.text).unwrap(), found);
+        assert!(
+            PackageLock::from_stored(&request("npx a"), &text).is_err(),
+            "a stored lock names no registry"
+        );
     }
 
     #[test]
@@ -323,10 +326,10 @@ mod tests {
             found.text,
             format!("{HEAD}\nb==1.0 --hash=sha256:{hash}\nmcp-server-time==1.0 --hash=sha256:{hash}\n")
         );
-        assert_eq!(PackageLock::stored(&request("uvx mcp-server-time"), &found.text).unwrap(), found);
+        assert_eq!(PackageLock::from_stored(&request("uvx mcp-server-time"), &found.text).unwrap(), found);
         for line in ["--index-url https://x", "b==1.0", "b @ https://x/y.whl --hash=sha256:00", ""] {
             let text = format!("{}{line}\n", found.text);
-            let refused = PackageLock::stored(&request("uvx b"), &text);
+            let refused = PackageLock::from_stored(&request("uvx b"), &text);
             assert!(matches!(refused, Err(LockFault::Form(_))), "{line:?}: {refused:?}");
         }
         // Neither an archive without a hash, nor one that a package names by its address.

@@ -22,21 +22,25 @@ pub struct InstallRecord {
 impl InstallRecord {
     /// The record of an installation with these packages.
     #[must_use]
-    pub fn of(request: &InstallRequest, packages: &[PinnedPackage]) -> InstallRecord {
+    pub fn from_request(request: &InstallRequest, packages: &[PinnedPackage]) -> InstallRecord {
         let (package, script) = (request.name.clone(), request.script.clone());
         InstallRecord { format: PIN_FORMAT, package, script, packages: packages.to_vec() }
     }
 
     /// Reads a record. `None` if it is none, so that nothing usable is installed.
     #[must_use]
-    pub fn read(text: &[u8]) -> Option<InstallRecord> {
+    pub fn from_text(text: &[u8]) -> Option<InstallRecord> {
         serde_json::from_slice(text).ok()
     }
 
     /// How it differs from an installation with these packages, in lines. `None` if it does not.
     #[must_use]
-    pub fn difference(&self, request: &InstallRequest, packages: &[PinnedPackage]) -> Option<Vec<String>> {
-        let wanted = InstallRecord::of(request, packages);
+    pub fn find_difference(
+        &self,
+        request: &InstallRequest,
+        packages: &[PinnedPackage],
+    ) -> Option<Vec<String>> {
+        let wanted = InstallRecord::from_request(request, packages);
         if *self == wanted {
             return None;
         }
@@ -47,7 +51,7 @@ impl InstallRecord {
 
     /// The text of the file.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         serde_json::to_string_pretty(self).map(|text| format!("{text}\n")).unwrap_or_default()
     }
 }

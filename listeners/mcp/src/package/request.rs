@@ -57,17 +57,17 @@ impl PackageKind {
 impl InstallRequest {
     /// Reads a command line. `None` if nothing is to be installed for it.
     #[must_use]
-    pub fn of(command: &[String]) -> Option<Result<InstallRequest, RequestFault>> {
+    pub fn from_command(command: &[String]) -> Option<Result<InstallRequest, RequestFault>> {
         match command.first().map(String::as_str) {
-            Some("npx") => Some(npm(command)),
-            Some("uvx") => Some(python(command)),
+            Some("npx") => Some(read_npm(command)),
+            Some("uvx") => Some(read_python(command)),
             _ => None,
         }
     }
 
     /// The command that starts the server from the folder in which it is installed.
     #[must_use]
-    pub fn run(&self, folder: &str) -> Vec<String> {
+    pub fn build_command(&self, folder: &str) -> Vec<String> {
         let program = match self.kind {
             PackageKind::Npm => "node".to_owned(),
             PackageKind::Python => format!("{folder}/bin/python"),
@@ -83,7 +83,7 @@ impl InstallRequest {
     }
 }
 
-fn npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
+fn read_npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
     let fault = |word, message| RequestFault { word, message, fix: NPX };
     let asks = |word: &&String| !matches!(word.as_str(), "-y" | "--yes");
     let at = 1 + command.iter().skip(1).take_while(|word| !asks(word)).count();
@@ -94,10 +94,10 @@ fn npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
     let Some(found) = PackageName::read(written, PackageSpelling::NPM) else {
         return Err(fault(at, no_name(written)));
     };
-    Ok(request(PackageKind::Npm, found, None, command.get(at + 1..)))
+    Ok(build_request(PackageKind::Npm, found, None, command.get(at + 1..)))
 }
 
-fn python(command: &[String]) -> Result<InstallRequest, RequestFault> {
+fn read_python(command: &[String]) -> Result<InstallRequest, RequestFault> {
     let fault = |word, message| RequestFault { word, message, fix: UVX };
     let (mut at, mut from, mut with) = (1, None, Vec::new());
     while let Some(option) = command.get(at).filter(|word| word.starts_with('-')) {
@@ -132,7 +132,7 @@ fn python(command: &[String]) -> Result<InstallRequest, RequestFault> {
             None => return Err(fault(own, "no program is named after --from PACKAGE".to_owned())),
         },
     };
-    let request = request(PackageKind::Python, found, script, command.get(at + 1..));
+    let request = build_request(PackageKind::Python, found, script, command.get(at + 1..));
     Ok(InstallRequest { with, ..request })
 }
 
@@ -151,7 +151,7 @@ fn is_script(word: &str) -> bool {
     PackageName::read(word, PackageSpelling::PIP).is_some_and(|found| found.version.is_none())
 }
 
-fn request(
+fn build_request(
     kind: PackageKind,
     found: PackageName<'_>,
     script: Option<String>,
@@ -178,7 +178,7 @@ mod tests {
 
     fn of(line: &str) -> Option<Result<InstallRequest, RequestFault>> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        InstallRequest::of(&words)
+        InstallRequest::from_command(&words)
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         ] {
             let found = of(line).unwrap().unwrap();
             assert_eq!((found.name.as_str(), found.version.as_deref()), (package, version), "{line}");
-            assert_eq!(found.run("F").join(" "), run, "{line}");
+            assert_eq!(found.build_command("F").join(" "), run, "{line}");
         }
         assert_eq!(of("uvx --from a b").unwrap().unwrap().script.as_deref(), Some("b"));
         let with = |line: &str| of(line).unwrap().unwrap();

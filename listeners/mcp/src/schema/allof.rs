@@ -4,33 +4,33 @@
 
 use serde_json::{Map, Value};
 
-use super::keyword::{is_annotation, target};
+use super::keyword::{find_target, is_annotation};
 
 /// Most parts of one `allOf`, and most references to follow.
 const PARTS: usize = 64;
 
 /// The fields of a schema together with its `allOf`.
-pub(super) fn merged(fields: &Map<String, Value>, root: &Value) -> Result<Map<String, Value>, String> {
+pub(super) fn merge_all(fields: &Map<String, Value>, root: &Value) -> Result<Map<String, Value>, String> {
     let mut own = fields.clone();
     let Some(Value::Array(parts)) = own.remove("allOf") else { return Err("it is no list".to_owned()) };
     let mut budget = PARTS;
     let mut whole = own;
     for part in &parts {
-        whole = join(whole, part, root, &mut budget)?;
+        whole = merge_into(whole, part, root, &mut budget)?;
     }
     Ok(whole)
 }
 
 /// Two schemas that both apply.
-pub(super) fn both(
+pub(super) fn merge_two(
     outer: &Map<String, Value>,
     branch: &Value,
     root: &Value,
 ) -> Result<Map<String, Value>, String> {
-    join(outer.clone(), branch, root, &mut PARTS.clone())
+    merge_into(outer.clone(), branch, root, &mut PARTS.clone())
 }
 
-fn join(
+fn merge_into(
     whole: Map<String, Value>,
     part: &Value,
     root: &Value,
@@ -50,44 +50,44 @@ fn join(
             only.entry("$ref").or_insert_with(|| pointer.clone());
             return Ok(only);
         }
-        let Some(found) = pointer.as_str().and_then(|pointer| target(root, pointer)) else {
+        let Some(found) = pointer.as_str().and_then(|pointer| find_target(root, pointer)) else {
             return Err("one of its parts leads out of the schema".to_owned());
         };
         let mut beside = part.clone();
         beside.remove("$ref");
-        let whole = join(whole, found, root, budget)?;
-        return join(whole, &Value::Object(beside), root, budget);
+        let whole = merge_into(whole, found, root, budget)?;
+        return merge_into(whole, &Value::Object(beside), root, budget);
     }
     if let Some(Value::Array(inner)) = part.get("allOf") {
         let mut whole = whole;
         for one in inner {
-            whole = join(whole, one, root, budget)?;
+            whole = merge_into(whole, one, root, budget)?;
         }
         let mut beside = part.clone();
         beside.remove("allOf");
-        return join(whole, &Value::Object(beside), root, budget);
+        return merge_into(whole, &Value::Object(beside), root, budget);
     }
     let mut whole = whole;
     if let Some(pointer) = whole.remove("$ref") {
-        let Some(found) = pointer.as_str().and_then(|pointer| target(root, pointer)) else {
+        let Some(found) = pointer.as_str().and_then(|pointer| find_target(root, pointer)) else {
             return Err("one of its parts leads out of the schema".to_owned());
         };
-        whole = join(whole, found, root, budget)?;
+        whole = merge_into(whole, found, root, budget)?;
     }
-    closed(&whole, part)?;
-    closed(part, &whole)?;
+    check_closed(&whole, part)?;
+    check_closed(part, &whole)?;
     for (key, value) in part {
         match whole.get_mut(key) {
             None => drop(whole.insert(key.clone(), value.clone())),
             Some(known) if known == value || is_annotation(key) => {}
-            Some(known) => keyword(key, known, value)?,
+            Some(known) => merge_keyword(key, known, value)?,
         }
     }
     Ok(whole)
 }
 
 /// One keyword of two schemas.
-fn keyword(key: &str, known: &mut Value, value: &Value) -> Result<(), String> {
+fn merge_keyword(key: &str, known: &mut Value, value: &Value) -> Result<(), String> {
     match (key, known, value) {
         ("properties", Value::Object(known), Value::Object(more)) => {
             for (name, schema) in more {
@@ -112,7 +112,7 @@ fn keyword(key: &str, known: &mut Value, value: &Value) -> Result<(), String> {
 }
 
 /// Whether one schema forbids properties that the other has.
-fn closed(one: &Map<String, Value>, other: &Map<String, Value>) -> Result<(), String> {
+fn check_closed(one: &Map<String, Value>, other: &Map<String, Value>) -> Result<(), String> {
     if one.get("additionalProperties").is_none_or(|further| *further == Value::Bool(true)) {
         return Ok(());
     }

@@ -5,21 +5,21 @@
 
 use sha2::{Digest, Sha256};
 
-use super::sorted_json::spelt;
+use super::sorted_json::write_sorted;
 use super::tool::ToolDefinition;
 
 /// The hash of a list of tools, as `sha256:` and hexadecimal digits.
 #[must_use]
 pub fn hash_of_tools(tools: &[ToolDefinition]) -> String {
-    let digest = Sha256::digest(lines(tools).as_bytes());
+    let digest = Sha256::digest(write_lines(tools).as_bytes());
     let digits: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{}", digits.join(""))
 }
 
 /// One line per tool, sorted. No line holds a line break: JSON escapes them.
-fn lines(tools: &[ToolDefinition]) -> String {
+fn write_lines(tools: &[ToolDefinition]) -> String {
     let mut lines: Vec<String> =
-        tools.iter().map(|tool| spelt(&serde_json::to_value(tool).unwrap_or_default())).collect();
+        tools.iter().map(|tool| write_sorted(&serde_json::to_value(tool).unwrap_or_default())).collect();
     lines.sort();
     lines.join("\n")
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::judge::shortened;
+use super::judge::shorten_text;
 use super::sorted_json;
 use super::tool::ToolDefinition;
 
@@ -36,17 +36,17 @@ impl ListDifference {
         let mut difference = Self::default();
         for tool in pinned {
             match listed.iter().find(|other| other.name == tool.name) {
-                None => difference.add(format!("{}: was removed", shown(&tool.name))),
-                Some(other) => difference.tool(tool, other),
+                None => difference.add_line(format!("{}: was removed", show_text(&tool.name))),
+                Some(other) => difference.add_tool(tool, other),
             }
         }
         for (at, tool) in listed.iter().enumerate() {
-            let name = shown(&tool.name);
+            let name = show_text(&tool.name);
             if !pinned.iter().any(|known| known.name == tool.name) {
-                difference.add(format!("{name}: is new"));
+                difference.add_line(format!("{name}: is new"));
             }
             if listed.iter().take(at).any(|before| before.name == tool.name) {
-                difference.add(format!("{name}: is listed twice"));
+                difference.add_line(format!("{name}: is listed twice"));
             }
         }
         difference
@@ -58,7 +58,7 @@ impl ListDifference {
         self.lines.is_empty()
     }
 
-    fn add(&mut self, line: String) {
+    fn add_line(&mut self, line: String) {
         if self.lines.len() < LINES {
             self.lines.push(line);
         } else {
@@ -66,15 +66,15 @@ impl ListDifference {
         }
     }
 
-    fn tool(&mut self, before: &ToolDefinition, now: &ToolDefinition) {
+    fn add_tool(&mut self, before: &ToolDefinition, now: &ToolDefinition) {
         let value = |tool| serde_json::to_value(tool).unwrap_or_default();
         let mut lines = Vec::new();
-        compare("", Some(&value(before)), Some(&value(now)), &mut lines);
-        let name = shown(&before.name);
+        compare_values("", Some(&value(before)), Some(&value(now)), &mut lines);
+        let name = show_text(&before.name);
         let total = lines.len();
-        lines.into_iter().take(OF_ONE).for_each(|line| self.add(format!("{name}: {line}")));
+        lines.into_iter().take(OF_ONE).for_each(|line| self.add_line(format!("{name}: {line}")));
         if total > OF_ONE {
-            self.add(format!("{name}: {} more differences", total.saturating_sub(OF_ONE)));
+            self.add_line(format!("{name}: {} more differences", total.saturating_sub(OF_ONE)));
         }
     }
 }
@@ -86,8 +86,8 @@ impl fmt::Display for ListDifference {
     }
 }
 
-fn shown(text: &str) -> String {
-    let mut shown = shortened(text);
+fn show_text(text: &str) -> String {
+    let mut shown = shorten_text(text);
     if shown.len() > SHOWN {
         shown.truncate(shown.floor_char_boundary(SHOWN));
         shown.push('…');
@@ -95,46 +95,48 @@ fn shown(text: &str) -> String {
     shown
 }
 
-fn compare(place: &str, before: Option<&Value>, now: Option<&Value>, lines: &mut Vec<String>) {
-    let spelt = |value: &Value| shown(&sorted_json::spelt(value));
+fn compare_values(place: &str, before: Option<&Value>, now: Option<&Value>, lines: &mut Vec<String>) {
+    let spelt = |value: &Value| show_text(&sorted_json::write_sorted(value));
     match (before, now) {
         (Some(before), Some(now)) if before == now => {}
         (Some(Value::Object(before)), Some(Value::Object(now))) => {
-            for key in keys(before, now) {
+            for key in list_keys(before, now) {
                 let place = if place.is_empty() { key.clone() } else { format!("{place}/{key}") };
-                compare(&place, before.get(key), now.get(key), lines);
+                compare_values(&place, before.get(key), now.get(key), lines);
             }
         }
         (Some(Value::Array(before)), Some(Value::Array(now))) if before.len() == now.len() => {
             for (at, (before, now)) in before.iter().zip(now).enumerate() {
-                compare(&format!("{place}/{at}"), Some(before), Some(now), lines);
+                compare_values(&format!("{place}/{at}"), Some(before), Some(now), lines);
             }
         }
         (Some(Value::String(before)), Some(Value::String(now))) => {
-            lines.push(format!("{} was {}", shown(place), changed(before, now)));
+            lines.push(format!("{} was {}", show_text(place), show_change(before, now)));
         }
         (Some(before), Some(now)) => {
-            lines.push(format!("{} was {}, is now {}", shown(place), spelt(before), spelt(now)));
+            lines.push(format!("{} was {}, is now {}", show_text(place), spelt(before), spelt(now)));
         }
-        (Some(before), None) => lines.push(format!("{} was removed, it was {}", shown(place), spelt(before))),
-        (None, Some(now)) => lines.push(format!("{} is new: {}", shown(place), spelt(now))),
+        (Some(before), None) => {
+            lines.push(format!("{} was removed, it was {}", show_text(place), spelt(before)))
+        }
+        (None, Some(now)) => lines.push(format!("{} is new: {}", show_text(place), spelt(now))),
         (None, None) => {}
     }
 }
 
 /// Two texts from where they differ: a long description may differ only at its end.
-fn changed(before: &str, now: &str) -> String {
+fn show_change(before: &str, now: &str) -> String {
     let same: usize =
         before.chars().zip(now.chars()).take_while(|(b, n)| b == n).map(|(b, _)| b.len_utf8()).sum();
     let from = |text: &str| {
         let start = text.floor_char_boundary(same.saturating_sub(SHOWN / 4));
         let rest = text.get(start..).unwrap_or_default();
-        format!("\"{}{}\"", if start > 0 { "…" } else { "" }, shown(rest))
+        format!("\"{}{}\"", if start > 0 { "…" } else { "" }, show_text(rest))
     };
     format!("{}, is now {}", from(before), from(now))
 }
 
-fn keys<'v>(before: &'v Map<String, Value>, now: &'v Map<String, Value>) -> Vec<&'v String> {
+fn list_keys<'v>(before: &'v Map<String, Value>, now: &'v Map<String, Value>) -> Vec<&'v String> {
     let new = now.keys().filter(|key| !before.contains_key(*key));
     before.keys().chain(new).collect()
 }

@@ -20,7 +20,7 @@ const ITEMS: u32 = 10_000;
 
 impl ShapeReader<'_> {
     /// An object: its properties, or a map if it only has other ones.
-    pub(super) fn object(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    pub(super) fn read_object(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         let empty = Map::new();
         let properties = fields.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let required: Vec<&str> = match fields.get("required") {
@@ -45,17 +45,17 @@ impl ShapeReader<'_> {
                 if is_required {
                     return self.as_json(place, "required", "its name has a character that XML cannot carry");
                 }
-                self.narrowed(place, "properties", "its name has a character that XML cannot carry");
+                self.remark_narrowed(place, "properties", "its name has a character that XML cannot carry");
                 continue;
             }
             if *schema == Value::Bool(false) {
                 continue;
             }
-            let node = self.part(schema, place);
-            let default = self.default(&node, schema, is_required);
+            let node = self.read_part(schema, place);
+            let default = self.read_default(&node, schema, is_required);
             read.push(ShapeField {
                 key: key.clone(),
-                name: scope.name(key),
+                name: scope.choose_name(key),
                 node,
                 required: is_required,
                 default,
@@ -75,7 +75,7 @@ impl ShapeReader<'_> {
             let node = self.as_json(place, "required", &format!("nothing says what {key} is"));
             read.push(ShapeField {
                 key: key.to_owned(),
-                name: scope.name(key),
+                name: scope.choose_name(key),
                 node,
                 required: true,
                 default: None,
@@ -84,7 +84,7 @@ impl ShapeReader<'_> {
         // Keys of JSON have no order here, but the list of the required ones has.
         let rank = |field: &ShapeField| order.iter().position(|key| *key == field.key).unwrap_or(usize::MAX);
         read.sort_by_key(rank);
-        ShapeNode::plain(Shape::Object(read))
+        ShapeNode::from_shape(Shape::Object(read))
     }
 
     /// An object without a property of its own, if it may have others.
@@ -94,7 +94,7 @@ impl ShapeReader<'_> {
             _ if fields.contains_key("patternProperties") => {
                 Some(self.as_json(place, "patternProperties", "only patterns say which properties it has"))
             }
-            Some(Value::Object(of)) if !of.is_empty() => Some(self.map(fields, place)),
+            Some(Value::Object(of)) if !of.is_empty() => Some(self.read_map(fields, place)),
             Some(Value::Bool(false)) => None,
             // An object of no known property: a tool without arguments, or one that takes anything.
             None if is_root || fields.contains_key("properties") => None,
@@ -107,13 +107,13 @@ impl ShapeReader<'_> {
         let dropped =
             ["propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "maxProperties"];
         for keyword in dropped.into_iter().filter(|keyword| fields.contains_key(*keyword)) {
-            self.dropped(place, keyword, "XSD has no such rule");
+            self.remark_dropped(place, keyword, "XSD has no such rule");
         }
         if fields.get("minProperties").and_then(count_of).is_some_and(|least| least > 0) {
-            self.dropped(place, "minProperties", "XSD has no such rule");
+            self.remark_dropped(place, "minProperties", "XSD has no such rule");
         }
         if fields.contains_key("patternProperties") {
-            self.dropped(
+            self.remark_dropped(
                 place,
                 "patternProperties",
                 "it is beside properties; such properties cannot be sent",
@@ -121,29 +121,29 @@ impl ShapeReader<'_> {
         }
         for keyword in ["additionalProperties", "unevaluatedProperties"] {
             if fields.get(keyword).is_some_and(|further| *further != Value::Bool(false)) {
-                self.narrowed(place, keyword, "further properties cannot be sent");
+                self.remark_narrowed(place, keyword, "further properties cannot be sent");
             }
         }
     }
 
     /// An object with any keys and values of one kind.
-    fn map(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
-        let Some(of) = fields.get("additionalProperties") else { return ShapeNode::json() };
+    fn read_map(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+        let Some(of) = fields.get("additionalProperties") else { return ShapeNode::json_text() };
         for keyword in ["propertyNames", "dependentRequired", "dependentSchemas", "dependencies"] {
             if fields.contains_key(keyword) {
-                self.dropped(place, keyword, "XSD has no such rule");
+                self.remark_dropped(place, keyword, "XSD has no such rule");
             }
         }
-        let value = self.part(of, &format!("{place}/additionalProperties"));
+        let value = self.read_part(of, &format!("{place}/additionalProperties"));
         let names = ("minProperties", "maxProperties");
-        match self.counts(fields, names, place) {
-            Some((least, most)) => ShapeNode::plain(Shape::Map { value: Box::new(value), least, most }),
+        match self.read_counts(fields, names, place) {
+            Some((least, most)) => ShapeNode::from_shape(Shape::Map { value: Box::new(value), least, most }),
             None => self.as_json(place, names.0, "no number of properties is valid"),
         }
     }
 
     /// A list of values of one kind.
-    pub(super) fn list(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    pub(super) fn read_list(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         let is_tuple =
             |items: &str| matches!(fields.get(items), Some(Value::Array(each)) if !each.is_empty());
         if let Some(keyword) = ["prefixItems", "items"].into_iter().find(|items| is_tuple(items)) {
@@ -154,29 +154,29 @@ impl ShapeReader<'_> {
         };
         for keyword in ["contains", "minContains", "maxContains", "unevaluatedItems"] {
             if fields.contains_key(keyword) {
-                self.dropped(place, keyword, "XSD has no such rule");
+                self.remark_dropped(place, keyword, "XSD has no such rule");
             }
         }
         if fields.get("uniqueItems") == Some(&Value::Bool(true)) {
-            self.dropped(place, "uniqueItems", "XSD has no such rule");
+            self.remark_dropped(place, "uniqueItems", "XSD has no such rule");
         }
-        let mut item = self.part(of, &format!("{place}/items"));
+        let mut item = self.read_part(of, &format!("{place}/items"));
         if item.nullable {
             let about = item.about.take();
             item = ShapeNode {
                 about,
-                ..ShapeNode::plain(Shape::Choice(or_null(ShapeNode { nullable: false, ..item })))
+                ..ShapeNode::from_shape(Shape::Choice(or_null(ShapeNode { nullable: false, ..item })))
             };
         }
         let names = ("minItems", "maxItems");
-        match self.counts(fields, names, place) {
-            Some((least, most)) => ShapeNode::plain(Shape::List { item: Box::new(item), least, most }),
+        match self.read_counts(fields, names, place) {
+            Some((least, most)) => ShapeNode::from_shape(Shape::List { item: Box::new(item), least, most }),
             None => self.as_json(place, names.0, "no number of items is valid"),
         }
     }
 
     /// The smallest and largest number of parts; `None` if no number is valid.
-    fn counts(
+    fn read_counts(
         &mut self,
         fields: &Map<String, Value>,
         (least, most): (&str, &str),
@@ -188,21 +188,21 @@ impl ShapeReader<'_> {
             return None;
         }
         if low > ITEMS {
-            self.dropped(place, least, &format!("XSD counts up to {ITEMS} here"));
+            self.remark_dropped(place, least, &format!("XSD counts up to {ITEMS} here"));
         }
         if high.is_some_and(|high| high > ITEMS) {
-            self.dropped(place, most, &format!("XSD counts up to {ITEMS} here"));
+            self.remark_dropped(place, most, &format!("XSD counts up to {ITEMS} here"));
         }
         // No part may come zero times in the profile, so a list of nothing is one that nothing limits.
         if high == Some(0) {
-            self.dropped(place, most, "an empty list has no items to declare");
+            self.remark_dropped(place, most, "an empty list has no items to declare");
         }
         Some((low.min(ITEMS), high.filter(|high| (1..=ITEMS).contains(high))))
     }
 
     /// The default of a property, as text, if the element can have it. The only value of a required property is its
     /// default too, so it may be left out.
-    fn default(&self, node: &ShapeNode, schema: &Value, is_required: bool) -> Option<String> {
+    fn read_default(&self, node: &ShapeNode, schema: &Value, is_required: bool) -> Option<String> {
         if self.side == ToolSide::Answer || node.nullable {
             return None;
         }
@@ -228,7 +228,7 @@ impl ShapeReader<'_> {
             _ => None,
         };
         text.or(only)
-            .filter(|text| first_illegal(text).is_none() && trial::refused(simple, Some(text)).is_none())
+            .filter(|text| first_illegal(text).is_none() && trial::find_refusal(simple, Some(text)).is_none())
     }
 }
 
@@ -238,5 +238,5 @@ fn is_textual(simple: &SimpleShape) -> bool {
 
 /// A value, or `null`, where a missing element would be no item.
 fn or_null(value: ShapeNode) -> Vec<(String, ShapeNode)> {
-    vec![("value".to_owned(), value), ("null".to_owned(), ShapeNode::plain(Shape::Null))]
+    vec![("value".to_owned(), value), ("null".to_owned(), ShapeNode::from_shape(Shape::Null))]
 }

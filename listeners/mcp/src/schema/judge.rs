@@ -35,35 +35,35 @@ pub(super) struct Judge(Validator);
 
 impl Judge {
     /// Compiles a schema, or says why it cannot judge.
-    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+    pub(super) fn from_schema(schema: &Value) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex()
             .backtrack_limit(BACKTRACKS)
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_BYTES);
         let options =
             jsonschema::options().should_validate_formats(false).with_pattern_options(patterns).offline();
-        options.build(schema).map(Self).map_err(|error| shortened(&error.to_string()))
+        options.build(schema).map(Self).map_err(|error| shorten_text(&error.to_string()))
     }
 
     /// The first breach of a value.
-    pub(super) fn breach(&self, value: &Value) -> Option<SchemaBreach> {
+    pub(super) fn find_breach(&self, value: &Value) -> Option<SchemaBreach> {
         let error = self.0.iter_errors(value).next()?;
         Some(SchemaBreach {
             place: error.instance_path().to_string(),
             keyword: error.kind().keyword().to_owned(),
             rule: error.schema_path().to_string(),
-            message: shortened(&error.to_string()),
+            message: shorten_text(&error.to_string()),
         })
     }
 }
 
 /// The first breach of one value.
 pub(crate) fn judge_once(schema: &Value, value: &Value) -> Result<Option<SchemaBreach>, String> {
-    Judge::of(schema).map(|judge| judge.breach(value))
+    Judge::from_schema(schema).map(|judge| judge.find_breach(value))
 }
 
 /// The beginning of a text of any origin, with every hidden character shown.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     let mut shown = visible(text).replace('\n', " ");
     if shown.len() > SHOWN {
         shown.truncate(shown.floor_char_boundary(SHOWN));

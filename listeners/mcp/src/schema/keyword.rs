@@ -32,7 +32,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 }
 
 /// The schema at a pointer such as `#/$defs/name`.
-pub(super) fn target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
+pub(super) fn find_target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
     let pointer = pointer.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer))
 }

@@ -10,7 +10,7 @@ use super::shape::{ListedBase, SAFE, Shape, ShapeNode, SimpleShape};
 use super::trial;
 
 impl ShapeReader<'_> {
-    pub(super) fn listed(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    pub(super) fn read_enum(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         let keyword = if fields.contains_key("const") { "const" } else { "enum" };
         let own;
         let values: &[Value] = match (fields.get("const"), fields.get("enum")) {
@@ -27,19 +27,19 @@ impl ShapeReader<'_> {
             return self.as_json(place, keyword, "it lists objects or lists");
         }
         if nullable && values.iter().all(|value| value.is_null()) {
-            return ShapeNode::plain(Shape::Null);
+            return ShapeNode::from_shape(Shape::Null);
         }
         let mut members = Vec::new();
-        members.extend(truths(&values));
-        members.extend(self.numbers(&values, keyword, place));
-        members.extend(self.texts(&values, keyword, place));
+        members.extend(read_truths(&values));
+        members.extend(self.read_numbers(&values, keyword, place));
+        members.extend(self.read_texts(&values, keyword, place));
         let simple = match members.len() {
             0 => return self.as_json(place, keyword, "none of its values can be sent"),
             1 => members.pop().unwrap_or(SimpleShape::Truth),
             _ => SimpleShape::Union(members),
         };
-        match trial::refused(&simple, None) {
-            None => ShapeNode { nullable, ..ShapeNode::plain(Shape::Value(simple)) },
+        match trial::find_refusal(&simple, None) {
+            None => ShapeNode { nullable, ..ShapeNode::from_shape(Shape::Value(simple)) },
             Some(reason) => self.as_json(place, keyword, &format!("the schema profile refuses it: {reason}")),
         }
     }
@@ -52,10 +52,11 @@ impl ShapeReader<'_> {
                 rules.remove(keyword);
             }
         }
-        super::judge::Judge::of(&Value::Object(rules)).is_ok_and(|judge| judge.breach(value).is_none())
+        super::judge::Judge::from_schema(&Value::Object(rules))
+            .is_ok_and(|judge| judge.find_breach(value).is_none())
     }
 
-    fn numbers(&mut self, values: &[&Value], keyword: &str, place: &str) -> Option<SimpleShape> {
+    fn read_numbers(&mut self, values: &[&Value], keyword: &str, place: &str) -> Option<SimpleShape> {
         let numbers: Vec<&serde_json::Number> = values.iter().filter_map(|value| value.as_number()).collect();
         if numbers.is_empty() {
             return None;
@@ -70,28 +71,36 @@ impl ShapeReader<'_> {
         };
         values.dedup();
         if base == ListedBase::Number && numbers.iter().any(|number| number.as_f64().is_none()) {
-            self.narrowed(place, keyword, "a number is too large to be sent");
+            self.remark_narrowed(place, keyword, "a number is too large to be sent");
         }
         Some(SimpleShape::Listed { base, values })
     }
 
-    fn texts(&mut self, values: &[&Value], keyword: &str, place: &str) -> Option<SimpleShape> {
+    fn read_texts(&mut self, values: &[&Value], keyword: &str, place: &str) -> Option<SimpleShape> {
         let mut kept: Vec<String> = Vec::new();
         for text in values.iter().filter_map(|value| value.as_str()) {
             if first_illegal(text).is_some() {
-                self.narrowed(place, keyword, "one of its texts has a character that XML cannot carry");
+                self.remark_narrowed(
+                    place,
+                    keyword,
+                    "one of its texts has a character that XML cannot carry",
+                );
             } else if !kept.iter().any(|known| known == text) {
                 kept.push(text.to_owned());
             }
         }
         if values.iter().any(|value| !value.is_string() && !value.is_null()) && !kept.is_empty() {
-            self.narrowed(place, keyword, "a text that is also a number or a truth value is read as that");
+            self.remark_narrowed(
+                place,
+                keyword,
+                "a text that is also a number or a truth value is read as that",
+            );
         }
         (!kept.is_empty()).then_some(SimpleShape::Listed { base: ListedBase::Text, values: kept })
     }
 }
 
-fn truths(values: &[&Value]) -> Option<SimpleShape> {
+fn read_truths(values: &[&Value]) -> Option<SimpleShape> {
     let truths: Vec<bool> = values.iter().filter_map(|value| value.as_bool()).collect();
     match (truths.contains(&true), truths.contains(&false)) {
         (false, false) => None,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use systole_kit::writer::XmlWriter;
 
-use super::judge::{Judge, shortened};
+use super::judge::{Judge, shorten_text};
 use super::names::{self, NameScope};
 use super::read::ShapeReader;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
@@ -75,13 +75,13 @@ pub(super) struct Making<'o> {
 
 impl<'o> Making<'o> {
     pub(super) fn new(namespace: &'o str, options: &'o VocabularyOptions) -> Self {
-        let type_names = NameScope::with(&["bool", "integer", "number"]);
+        let type_names = NameScope::with_taken(&["bool", "integer", "number"]);
         let (payloads, elements, remarks, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (names, types) = (NameScope::default(), Vec::new());
         Self { namespace, options, names, type_names, types, payloads, elements, remarks, refused }
     }
 
-    pub(super) fn all(&mut self, tools: &[ToolDefinition]) {
+    pub(super) fn add_tools(&mut self, tools: &[ToolDefinition]) {
         let mut order: Vec<(usize, &ToolDefinition)> = tools.iter().enumerate().collect();
         order.sort_by_key(|(_, tool)| &tool.name);
         let listed: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -89,25 +89,26 @@ impl<'o> Making<'o> {
         for (at, tool) in order {
             let twice = (last == Some(&tool.name)).then(|| "its name is listed twice".to_owned());
             last = Some(&tool.name);
-            let refused =
-                twice.or_else(|| self.options.bounds.breach(tool)).or_else(|| self.tool(tool, &listed).err());
+            let refused = twice
+                .or_else(|| self.options.bounds.find_breach(tool))
+                .or_else(|| self.add_tool(tool, &listed).err());
             if let Some(reason) = refused {
                 let place = at.saturating_add(1);
-                self.refused.push(RefusedTool { tool: shortened(&tool.name), place, reason });
+                self.refused.push(RefusedTool { tool: shorten_text(&tool.name), place, reason });
             }
         }
     }
 
     /// Adds a tool, or says why not.
-    fn tool(&mut self, tool: &ToolDefinition, listed: &[&str]) -> Result<(), String> {
-        let input = self.judge(tool, ToolSide::Arguments, &tool.input_schema)?;
+    fn add_tool(&mut self, tool: &ToolDefinition, listed: &[&str]) -> Result<(), String> {
+        let input = self.build_judge(tool, ToolSide::Arguments, &tool.input_schema)?;
         let output = match &tool.output_schema {
-            Some(schema) => self.judge(tool, ToolSide::Answer, schema)?,
+            Some(schema) => self.build_judge(tool, ToolSide::Answer, schema)?,
             None => None,
         };
         let (element, answer) = names::of_tool(&mut self.names, &tool.name, &self.options.reserved, listed);
         let is_dangerous = !self.options.safe.contains(&tool.name);
-        let (fields, one) = self.side(tool, ToolSide::Arguments, &tool.input_schema);
+        let (fields, one) = self.build_side(tool, ToolSide::Arguments, &tool.input_schema);
         let words =
             tool.description.clone().filter(|words| !words.trim().is_empty()).or_else(|| tool.title.clone());
         self.payloads.push(MadePayload {
@@ -119,7 +120,7 @@ impl<'o> Making<'o> {
         });
         let (mut has_one_part, mut typed) = ([one, false], None);
         if let Some(schema) = &tool.output_schema {
-            let (fields, one) = self.side(tool, ToolSide::Answer, schema);
+            let (fields, one) = self.build_side(tool, ToolSide::Answer, schema);
             has_one_part = [has_one_part[0], one];
             let about = Some(format!("The answer of {}.", tool.name));
             self.payloads.push(MadePayload {
@@ -138,13 +139,13 @@ impl<'o> Making<'o> {
     }
 
     /// The judge of one schema. There is none if the schema refers to others, which are never fetched.
-    fn judge(
+    fn build_judge(
         &mut self,
         tool: &ToolDefinition,
         side: ToolSide,
         schema: &Value,
     ) -> Result<Option<Judge>, String> {
-        match Judge::of(schema) {
+        match Judge::from_schema(schema) {
             Ok(judge) => Ok(Some(judge)),
             Err(_) if leads_out(schema) => {
                 let reason =
@@ -159,9 +160,14 @@ impl<'o> Making<'o> {
     }
 
     /// The content of one of the two elements, and whether it is one part that holds everything.
-    fn side(&mut self, tool: &ToolDefinition, side: ToolSide, schema: &Value) -> (Vec<ShapeField>, bool) {
+    fn build_side(
+        &mut self,
+        tool: &ToolDefinition,
+        side: ToolSide,
+        schema: &Value,
+    ) -> (Vec<ShapeField>, bool) {
         let mut reader = ShapeReader::new(schema, (&tool.name, side), &mut self.types, &mut self.type_names);
-        let node = reader.node(schema, "");
+        let node = reader.read_schema(schema, "");
         let remarks = std::mem::take(&mut reader.remarks);
         let inside = match &node.shape {
             Shape::Named(at) => {
@@ -180,7 +186,7 @@ impl<'o> Making<'o> {
             about: None,
             fields,
         };
-        let xsd = document(self.namespace, &[payload(fields.clone())], &self.types);
+        let xsd = write_document(self.namespace, &[payload(fields.clone())], &self.types);
         let Some(reason) = trial::refused_document(&xsd) else {
             self.remarks.extend(remarks);
             return (fields, one);
@@ -188,7 +194,7 @@ impl<'o> Making<'o> {
         let reason = format!("the schema profile refuses what it means: {reason}");
         let (tool, place, keyword) = (tool.name.clone(), String::new(), "schema".to_owned());
         self.remarks.push(MappingRemark { tool, side, place, keyword, kind: RemarkKind::JsonText, reason });
-        (vec![only_part(side, ShapeNode::json())], true)
+        (vec![only_part(side, ShapeNode::json_text())], true)
     }
 }
 
@@ -216,14 +222,14 @@ fn leads_out(schema: &Value) -> bool {
 }
 
 /// The whole document.
-pub(super) fn document(namespace: &str, payloads: &[MadePayload], types: &[NamedShape]) -> Vec<u8> {
+pub(super) fn write_document(namespace: &str, payloads: &[MadePayload], types: &[NamedShape]) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(1 << 12);
     write::open_schema(&mut writer, namespace).content(|inside| {
         let mut writing = XsdWriter::new(types);
         for payload in payloads {
             let MadePayload { name, tool, is_dangerous, about, fields } = payload;
             let (tool, about, is_dangerous) = (tool.as_deref(), about.as_deref(), *is_dangerous);
-            writing.global(inside, &GlobalElement { name, tool, is_dangerous, about, fields });
+            writing.write_global(inside, &GlobalElement { name, tool, is_dangerous, about, fields });
         }
         writing.named_types(inside);
         write_values::named_bases(inside, &writing.bases);

@@ -5,10 +5,10 @@
 //!
 //! A client goes through these steps:
 //!
-//! 1. [`PinFile::read`] and [`ListDifference::between`]: the pinned tools, and whether the server still has them.
-//! 2. [`ToolVocabulary::of`]: the XSD, and a [`ToolElement`] for each tool.
-//! 3. [`ToolVocabulary::arguments`]: from a payload to the arguments of `tools/call`, judged by the tool's own schema.
-//! 4. [`ToolVocabulary::answer`]: from `structuredContent` to a payload, judged by the tool's own schema.
+//! 1. [`PinFile::from_text`] and [`ListDifference::between`]: the pinned tools, and whether the server still has them.
+//! 2. [`ToolVocabulary::from_tools`]: the XSD, and a [`ToolElement`] for each tool.
+//! 3. [`ToolVocabulary::read_arguments`]: from a payload to the arguments of `tools/call`, judged by the tool's own schema.
+//! 4. [`ToolVocabulary::write_answer`]: from `structuredContent` to a payload, judged by the tool's own schema.
 //!
 //! ```
 //! use serde_json::json;
@@ -16,11 +16,11 @@
 //!
 //! let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
 //! let tool = ToolDefinition::new("read_file", schema);
-//! let vocabulary = ToolVocabulary::of("files", &[tool], &VocabularyOptions::default()).unwrap();
+//! let vocabulary = ToolVocabulary::from_tools("files", &[tool], &VocabularyOptions::default()).unwrap();
 //! assert!(vocabulary.xsd.contains(r#"<xs:element name="path" type="xs:string"/>"#));
 //!
 //! let payload = br#"<read_file xmlns="https://xml-pipeline.org/ns/mcp/files/v1"><path>a.txt</path></read_file>"#;
-//! let call = vocabulary.arguments(payload).unwrap();
+//! let call = vocabulary.read_arguments(payload).unwrap();
 //! assert_eq!((call.tool, call.arguments["path"].as_str()), ("read_file", Some("a.txt")));
 //! ```
 

@@ -15,13 +15,13 @@ pub(super) struct NameScope {
 
 impl NameScope {
     /// A scope in which some names are taken.
-    pub(super) fn with(taken: &[&str]) -> Self {
+    pub(super) fn with_taken(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|name| (*name).to_owned()).collect() }
     }
 
     /// A name for a part: as it is, or with a number behind it.
-    pub(super) fn name(&mut self, wanted: &str) -> String {
-        let name = legal(wanted);
+    pub(super) fn choose_name(&mut self, wanted: &str) -> String {
+        let name = make_legal(wanted);
         let numbered = (2..).map(|number: u32| format!("{name}-{number}"));
         let mut names = std::iter::once(name.clone()).chain(numbered);
         let name = names.find(|name| !self.taken.contains(name)).unwrap_or_default();
@@ -31,7 +31,7 @@ impl NameScope {
 }
 
 /// A legal local name: other characters become `-`, and one that may not begin a name gets `_` in front.
-fn legal(wanted: &str) -> String {
+fn make_legal(wanted: &str) -> String {
     if is_ncname(wanted) && wanted.len() <= LONGEST {
         return wanted.to_owned();
     }
@@ -78,8 +78,8 @@ pub(super) fn of_tool(
     let wanted = if is_result || is_xml || is_known { format!("{tool}{SUFFIX}") } else { tool.to_owned() };
     // XML reserves names that begin so.
     let wanted = if is_xml { format!("_{wanted}") } else { wanted };
-    let name = scope.name(&wanted);
-    let result = scope.name(&format!("{name}{RESULT}"));
+    let name = scope.choose_name(&wanted);
+    let result = scope.choose_name(&format!("{name}{RESULT}"));
     (name, result)
 }
 
@@ -91,11 +91,11 @@ mod tests {
     fn names_are_legal_and_differ() {
         let mut scope = NameScope::default();
         let named: Vec<String> = ["path", "max count", "2d", "", "max/count", "größe", "a:b", "path"]
-            .map(|n| scope.name(n))
+            .map(|n| scope.choose_name(n))
             .into();
         assert_eq!(named, ["path", "max-count", "_2d", "_", "max-count-2", "größe", "a-b", "path-2"]);
         assert!(named.iter().all(|name| is_ncname(name)));
-        assert!(is_ncname(&scope.name(&"ä".repeat(1000))));
+        assert!(is_ncname(&scope.choose_name(&"ä".repeat(1000))));
     }
 
     #[test]

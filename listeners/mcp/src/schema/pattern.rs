@@ -25,12 +25,12 @@ const BLANK: &str =
 const DOT: &str = "[^\\n\\r\u{2028}\u{2029}]";
 
 /// The pattern for XSD.
-pub(super) fn translated(source: &str) -> Result<String, String> {
+pub(super) fn translate_pattern(source: &str) -> Result<String, String> {
     if source.len() > LONGEST {
         return Err(format!("it has more than {LONGEST} bytes"));
     }
     let mut reading = PatternReader { rest: source.chars().peekable(), depth: 0 };
-    let whole = reading.branches()?;
+    let whole = reading.read_branches()?;
     match reading.rest.next() {
         None => Ok(whole),
         Some(_) => Err("a parenthesis closes no group".to_owned()),
@@ -51,10 +51,10 @@ struct Branch {
 
 impl PatternReader<'_> {
     /// The branches of the whole pattern; each may have its own anchors.
-    fn branches(&mut self) -> Result<String, String> {
-        let mut branches = vec![self.branch(true)?];
+    fn read_branches(&mut self) -> Result<String, String> {
+        let mut branches = vec![self.read_branch(true)?];
         while self.rest.next_if_eq(&'|').is_some() {
-            branches.push(self.branch(true)?);
+            branches.push(self.read_branch(true)?);
         }
         let several = branches.len() > 1;
         let written = branches.into_iter().map(|branch| {
@@ -67,7 +67,7 @@ impl PatternReader<'_> {
     }
 
     /// A row of pieces, up to `|`, `)` or the end.
-    fn branch(&mut self, is_top: bool) -> Result<Branch, String> {
+    fn read_branch(&mut self, is_top: bool) -> Result<Branch, String> {
         let (mut text, mut begins, mut ends) = (String::new(), false, false);
         while let Some(next) = self.rest.peek().copied() {
             match next {
@@ -88,27 +88,27 @@ impl PatternReader<'_> {
                 '^' | '$' => return Err("an anchor is inside it".to_owned()),
                 _ => {}
             }
-            let piece = self.piece()?;
+            let piece = self.read_piece()?;
             text.push_str(&piece);
-            text.push_str(&self.quantifier()?);
+            text.push_str(&self.read_quantifier()?);
         }
         Ok(Branch { text, begins, ends })
     }
 
-    fn piece(&mut self) -> Result<String, String> {
+    fn read_piece(&mut self) -> Result<String, String> {
         match self.rest.next() {
-            Some('(') => self.group(),
-            Some('[') => self.class(),
+            Some('(') => self.read_group(),
+            Some('[') => self.read_class(),
             Some('.') => Ok(DOT.to_owned()),
-            Some('\\') => self.escape(false),
+            Some('\\') => self.read_escape(false),
             Some('*' | '+' | '?') => Err("a repetition repeats nothing".to_owned()),
             // A brace that begins no count is itself.
-            Some(other) => Ok(literal(other, false)),
+            Some(other) => Ok(write_literal(other, false)),
             None => Err("it ends too early".to_owned()),
         }
     }
 
-    fn group(&mut self) -> Result<String, String> {
+    fn read_group(&mut self) -> Result<String, String> {
         self.depth = self.depth.saturating_add(1);
         if self.depth > NESTED {
             return Err(format!("its groups are nested deeper than {NESTED}"));
@@ -123,9 +123,9 @@ impl PatternReader<'_> {
                 _ => return Err("a group has modifiers".to_owned()),
             }
         }
-        let mut branches = vec![self.branch(false)?.text];
+        let mut branches = vec![self.read_branch(false)?.text];
         while self.rest.next_if_eq(&'|').is_some() {
-            branches.push(self.branch(false)?.text);
+            branches.push(self.read_branch(false)?.text);
         }
         self.depth = self.depth.saturating_sub(1);
         match self.rest.next() {
@@ -134,14 +134,14 @@ impl PatternReader<'_> {
         }
     }
 
-    fn quantifier(&mut self) -> Result<String, String> {
+    fn read_quantifier(&mut self) -> Result<String, String> {
         let written = match self.rest.peek() {
             Some(sign @ ('*' | '+' | '?')) => {
                 let sign = *sign;
                 self.rest.next();
                 sign.to_string()
             }
-            Some('{') => match self.count() {
+            Some('{') => match self.read_count() {
                 Some(count) => count,
                 None => return Ok(String::new()),
             },
@@ -154,7 +154,7 @@ impl PatternReader<'_> {
     }
 
     /// A count such as `{2,5}`; `None` if the brace begins no count.
-    fn count(&mut self) -> Option<String> {
+    fn read_count(&mut self) -> Option<String> {
         let mut ahead = self.rest.clone();
         ahead.next();
         let mut inside = String::new();
@@ -175,7 +175,7 @@ impl PatternReader<'_> {
     }
 
     /// An escape, in a class or outside.
-    fn escape(&mut self, in_class: bool) -> Result<String, String> {
+    fn read_escape(&mut self, in_class: bool) -> Result<String, String> {
         let set = |inside: &str| if in_class { inside.to_owned() } else { format!("[{inside}]") };
         let outside = |inside: &str| match in_class {
             true => Err("a class holds the opposite of a class".to_owned()),
@@ -192,18 +192,18 @@ impl PatternReader<'_> {
             'n' => Ok("\\n".to_owned()),
             'r' => Ok("\\r".to_owned()),
             't' => Ok("\\t".to_owned()),
-            'x' => self.code(2, in_class),
-            'u' => self.code(4, in_class),
+            'x' => self.read_code(2, in_class),
+            'u' => self.read_code(4, in_class),
             'b' | 'B' => Err("it looks for the edge of a word".to_owned()),
             'p' | 'P' => Err("it names a property of Unicode".to_owned()),
             '0'..='9' | 'k' => Err("it refers back to a group".to_owned()),
             'f' | 'v' | 'c' => Err("it holds a character that XML cannot carry".to_owned()),
             other if other.is_ascii_alphabetic() => Err(format!("\\{other} is no escape")),
-            other => Ok(literal(other, in_class)),
+            other => Ok(write_literal(other, in_class)),
         }
     }
 
-    fn code(&mut self, digits: usize, in_class: bool) -> Result<String, String> {
+    fn read_code(&mut self, digits: usize, in_class: bool) -> Result<String, String> {
         let braced = digits == 4 && self.rest.next_if_eq(&'{').is_some();
         let mut number = 0_u32;
         let mut taken = 0;
@@ -217,14 +217,14 @@ impl PatternReader<'_> {
         let character = char::from_u32(number).filter(|_| closes && taken > 0 && (braced || taken == digits));
         let character = character.ok_or("it holds half a character")?;
         if systole_kit::characters::is_legal(character) {
-            Ok(literal(character, in_class))
+            Ok(write_literal(character, in_class))
         } else {
             Err("it holds a character that XML cannot carry".to_owned())
         }
     }
 
     /// A class, after its bracket.
-    fn class(&mut self) -> Result<String, String> {
+    fn read_class(&mut self) -> Result<String, String> {
         let negated = self.rest.next_if_eq(&'^').is_some();
         let mut written = String::new();
         // Whether the last member is a single character, which may begin a range, and whether a range is open.
@@ -243,7 +243,7 @@ impl PatternReader<'_> {
             if is_set && open {
                 return Err("a range ends in a class".to_owned());
             }
-            written.push_str(&if next == '\\' { self.escape(true)? } else { literal(next, true) });
+            written.push_str(&if next == '\\' { self.read_escape(true)? } else { write_literal(next, true) });
             single = !is_set && !open;
             open = false;
         }
@@ -257,7 +257,7 @@ impl PatternReader<'_> {
 }
 
 /// A character that means itself.
-fn literal(character: char, in_class: bool) -> String {
+fn write_literal(character: char, in_class: bool) -> String {
     let special = match in_class {
         true => "\\[]^-",
         false => "\\[](){}|.*+?-^",
@@ -294,7 +294,7 @@ mod tests {
             ("^a", "a(.|\\n|\\r)*"),
         ];
         for (source, wanted) in rows {
-            assert_eq!(translated(source).as_deref(), Ok(wanted), "{source}");
+            assert_eq!(translate_pattern(source).as_deref(), Ok(wanted), "{source}");
         }
     }
 
@@ -315,9 +315,9 @@ mod tests {
             "*",
             "[]",
         ] {
-            assert!(translated(source).is_err(), "{source}");
+            assert!(translate_pattern(source).is_err(), "{source}");
         }
-        assert!(translated(&"(".repeat(100_000)).is_err());
-        assert!(translated(&"(".repeat(1_000)).is_err());
+        assert!(translate_pattern(&"(".repeat(100_000)).is_err());
+        assert!(translate_pattern(&"(".repeat(1_000)).is_err());
     }
 }

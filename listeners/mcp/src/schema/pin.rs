@@ -85,11 +85,11 @@ impl PinFile {
     ///
     /// # Errors
     /// If it is no pin, or if its tools were changed by hand.
-    pub fn read(text: &[u8]) -> Result<Self, PinFault> {
+    pub fn from_text(text: &[u8]) -> Result<Self, PinFault> {
         if text.len() > BYTES {
             return Err(PinFault::Size(text.len()));
         }
-        let form = |error: serde_json::Error| PinFault::Form(super::judge::shortened(&error.to_string()));
+        let form = |error: serde_json::Error| PinFault::Form(super::judge::shorten_text(&error.to_string()));
         let value: serde_json::Value = serde_json::from_slice(text).map_err(form)?;
         // The version comes first: a later one may have other fields.
         let version =
@@ -102,12 +102,12 @@ impl PinFile {
         if actual == pin.hash {
             return Ok(pin);
         }
-        Err(PinFault::Hash { actual, written: super::judge::shortened(&pin.hash) })
+        Err(PinFault::Hash { actual, written: super::judge::shorten_text(&pin.hash) })
     }
 
     /// The text of the file, for people and version control: indented, with a line break at its end.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         serde_json::to_string_pretty(self).map(|text| format!("{text}\n")).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::allof;
-use super::keyword::{is_annotation, target};
+use super::keyword::{find_target, is_annotation};
 use super::names::NameScope;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
 use super::shape::{NamedShape, Shape, ShapeNode};
@@ -44,7 +44,7 @@ impl<'s> ShapeReader<'s> {
         Self { root, tool, side, remarks, types, type_names, known, open, steps: 0, depth: 0 }
     }
 
-    fn remark(&mut self, kind: RemarkKind, place: &str, keyword: &str, reason: &str) {
+    fn add_remark(&mut self, kind: RemarkKind, place: &str, keyword: &str, reason: &str) {
         let place = format!("{place}/{}", keyword.replace('~', "~0").replace('/', "~1"));
         let (tool, side) = (self.tool.to_owned(), self.side);
         let (keyword, reason) = (keyword.to_owned(), reason.to_owned());
@@ -55,31 +55,31 @@ impl<'s> ShapeReader<'s> {
     }
 
     /// Notes a rule that only the tool's own schema checks.
-    pub(super) fn dropped(&mut self, place: &str, keyword: &str, reason: &str) {
-        self.remark(RemarkKind::Dropped, place, keyword, reason);
+    pub(super) fn remark_dropped(&mut self, place: &str, keyword: &str, reason: &str) {
+        self.add_remark(RemarkKind::Dropped, place, keyword, reason);
     }
 
     /// Notes values that cannot be sent.
-    pub(super) fn narrowed(&mut self, place: &str, keyword: &str, reason: &str) {
-        self.remark(RemarkKind::Narrowed, place, keyword, reason);
+    pub(super) fn remark_narrowed(&mut self, place: &str, keyword: &str, reason: &str) {
+        self.add_remark(RemarkKind::Narrowed, place, keyword, reason);
     }
 
     /// JSON as text, with the keyword that forced it.
     pub(super) fn as_json(&mut self, place: &str, keyword: &str, reason: &str) -> ShapeNode {
-        self.remark(RemarkKind::JsonText, place, keyword, reason);
-        ShapeNode::json()
+        self.add_remark(RemarkKind::JsonText, place, keyword, reason);
+        ShapeNode::json_text()
     }
 
     /// The shape of a part of a value.
-    pub(super) fn part(&mut self, schema: &Value, place: &str) -> ShapeNode {
+    pub(super) fn read_part(&mut self, schema: &Value, place: &str) -> ShapeNode {
         let open = std::mem::take(&mut self.open);
-        let node = self.node(schema, place);
+        let node = self.read_schema(schema, place);
         self.open = open;
         node
     }
 
     /// The shape of a schema.
-    pub(super) fn node(&mut self, schema: &Value, place: &str) -> ShapeNode {
+    pub(super) fn read_schema(&mut self, schema: &Value, place: &str) -> ShapeNode {
         self.steps = self.steps.saturating_add(1);
         if self.depth >= NESTED || self.steps > STEPS {
             return self.as_json(place, "schema", "it is nested too deep, or refers to too many parts");
@@ -106,20 +106,20 @@ impl<'s> ShapeReader<'s> {
             }
         }
         if let Some(pointer) = fields.get("$ref") {
-            return self.referred(pointer, fields, place);
+            return self.read_reference(pointer, fields, place);
         }
         if fields.contains_key("allOf") {
-            return match allof::merged(fields, self.root) {
+            return match allof::merge_all(fields, self.root) {
                 Ok(merged) => self.of_fields(&merged, place),
                 Err(reason) => self.as_json(place, "allOf", &reason),
             };
         }
         if fields.contains_key("const") || fields.contains_key("enum") {
-            return self.listed(fields, place);
+            return self.read_enum(fields, place);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = fields.get(keyword) {
-                return self.several(keyword, branches, fields, place);
+                return self.read_alternatives(keyword, branches, fields, place);
             }
         }
         self.loose_rules(fields, place);
@@ -133,10 +133,10 @@ impl<'s> ShapeReader<'s> {
     /// The shape of one type.
     pub(super) fn of_type(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         match kind {
-            "object" => self.object(fields, place),
-            "array" => self.list(fields, place),
-            "string" | "integer" | "number" | "boolean" => self.scalar(kind, fields, place),
-            "null" => ShapeNode::plain(Shape::Null),
+            "object" => self.read_object(fields, place),
+            "array" => self.read_list(fields, place),
+            "string" | "integer" | "number" | "boolean" => self.read_scalar(kind, fields, place),
+            "null" => ShapeNode::from_shape(Shape::Null),
             _ => self.as_json(place, "type", "it is no type of JSON"),
         }
     }
@@ -151,7 +151,7 @@ impl<'s> ShapeReader<'s> {
             return self.as_json(place, "type", "without it, any value is valid");
         };
         let reason = format!("it is missing; only values of the type {kind} can be sent");
-        self.narrowed(place, "type", &reason);
+        self.remark_narrowed(place, "type", &reason);
         self.of_type(kind, fields, place)
     }
 
@@ -159,38 +159,38 @@ impl<'s> ShapeReader<'s> {
     fn loose_rules(&mut self, fields: &Map<String, Value>, place: &str) {
         for keyword in ["not", "if", "then", "else"] {
             if fields.contains_key(keyword) {
-                self.dropped(place, keyword, "XSD has no such rule");
+                self.remark_dropped(place, keyword, "XSD has no such rule");
             }
         }
     }
 
     /// A reference within the document: a named type, or the shape itself if that has no parts.
-    fn referred(&mut self, pointer: &Value, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    fn read_reference(&mut self, pointer: &Value, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         let Some(pointer) = pointer.as_str().filter(|pointer| *pointer == "#" || pointer.starts_with("#/"))
         else {
             return self.as_json(place, "$ref", "it leads out of the schema, and nothing is fetched");
         };
         for keyword in fields.keys().filter(|keyword| !is_annotation(keyword) && *keyword != "$ref") {
-            self.dropped(place, keyword, "it is beside a $ref");
+            self.remark_dropped(place, keyword, "it is beside a $ref");
         }
         if let Some((_, at)) = self.known.iter().find(|(known, _)| known == pointer) {
             let at = *at;
             if self.open.contains(&at) {
                 return self.as_json(place, "$ref", "it refers to itself without a part in between");
             }
-            return self.named(at);
+            return self.refer_to(at);
         }
-        let Some(target) = target(self.root, pointer) else {
+        let Some(target) = find_target(self.root, pointer) else {
             return self.as_json(place, "$ref", "it leads nowhere");
         };
         let name = pointer.rsplit('/').next().unwrap_or_default().trim_start_matches('#');
         let name = if name.is_empty() { self.tool } else { name };
         let (at, before) = (self.types.len(), self.type_names.clone());
-        let name = self.type_names.name(name);
+        let name = self.type_names.choose_name(name);
         self.types.push(NamedShape { name, node: None });
         self.known.push((pointer.to_owned(), at));
         self.open.push(at);
-        let node = self.node(target, pointer.trim_start_matches('#'));
+        let node = self.read_schema(target, pointer.trim_start_matches('#'));
         self.open.pop();
         let is_shared = matches!(
             node.shape,
@@ -200,7 +200,7 @@ impl<'s> ShapeReader<'s> {
             slot.node = Some(node.clone());
         }
         if is_shared {
-            return self.named(at);
+            return self.refer_to(at);
         }
         if self.types.len() == at.saturating_add(1) {
             // Without parts it needs no type of its own, and gives its name back.
@@ -209,12 +209,12 @@ impl<'s> ShapeReader<'s> {
         node
     }
 
-    fn named(&mut self, at: usize) -> ShapeNode {
+    fn refer_to(&mut self, at: usize) -> ShapeNode {
         match self.types.get(at).and_then(|named| named.node.as_ref()) {
             // A value without parts is written out at each use.
             Some(node) if is_plain(&node.shape) => node.clone(),
-            Some(node) => ShapeNode { nullable: node.nullable, ..ShapeNode::plain(Shape::Named(at)) },
-            None => ShapeNode::plain(Shape::Named(at)),
+            Some(node) => ShapeNode { nullable: node.nullable, ..ShapeNode::from_shape(Shape::Named(at)) },
+            None => ShapeNode::from_shape(Shape::Named(at)),
         }
     }
 }

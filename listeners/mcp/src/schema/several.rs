@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::allof;
-use super::keyword::{is_annotation, target};
+use super::keyword::{find_target, is_annotation};
 use super::names::NameScope;
 use super::read::ShapeReader;
 use super::shape::{Shape, ShapeNode, SimpleShape};
@@ -38,11 +38,11 @@ impl ShapeReader<'_> {
             let node = self.of_type(kind, fields, place);
             nodes.push((kind_name(&node, &Value::Null), node));
         }
-        let node = self.joined("type", nodes, place);
+        let node = self.join_alternatives("type", nodes, place);
         ShapeNode { nullable: node.nullable || is_null, ..node }
     }
 
-    pub(super) fn several(
+    pub(super) fn read_alternatives(
         &mut self,
         keyword: &str,
         branches: &[Value],
@@ -54,8 +54,8 @@ impl ShapeReader<'_> {
         let is_bound = own.keys().any(|key| !is_annotation(key));
         if is_bound && branches.iter().all(only_rules) {
             // They only say which of the properties belong together, or the like.
-            self.dropped(place, keyword, "its branches only add rules");
-            return self.node(&Value::Object(own), place);
+            self.remark_dropped(place, keyword, "its branches only add rules");
+            return self.read_schema(&Value::Object(own), place);
         }
         if branches.is_empty() || branches.len() > BRANCHES {
             return self.as_json(place, keyword, &format!("it has no branch, or more than {BRANCHES}"));
@@ -70,47 +70,52 @@ impl ShapeReader<'_> {
             let merged = if outer.is_empty() {
                 branch.clone()
             } else {
-                match allof::both(&outer, branch, self.root) {
+                match allof::merge_two(&outer, branch, self.root) {
                     Ok(merged) => Value::Object(merged),
                     Err(reason) => return self.as_json(place, keyword, &reason),
                 }
             };
-            let node = self.node(&merged, &format!("{place}/{keyword}/{at}"));
+            let node = self.read_schema(&merged, &format!("{place}/{keyword}/{at}"));
             is_null |= node.nullable;
-            let name = kind_name(&node, self.followed(&merged));
+            let name = kind_name(&node, self.follow_references(&merged));
             nodes.push((name, ShapeNode { nullable: false, ..node }));
-            schemas.push(self.followed(&merged).clone());
+            schemas.push(self.follow_references(&merged).clone());
         }
         if nodes.is_empty() {
-            return ShapeNode::plain(Shape::Null);
+            return ShapeNode::from_shape(Shape::Null);
         }
         if keyword == "oneOf" && nodes.len() > 1 && !exclude_each_other(&schemas) {
-            self.dropped(
+            self.remark_dropped(
                 place,
                 keyword,
                 "a value that fits two branches is only refused by the tool's schema",
             );
         }
-        let node = self.joined(keyword, nodes, place);
+        let node = self.join_alternatives(keyword, nodes, place);
         ShapeNode { nullable: node.nullable || is_null, ..node }
     }
 
     /// The schema behind references.
-    fn followed<'v>(&'v self, schema: &'v Value) -> &'v Value {
+    fn follow_references<'v>(&'v self, schema: &'v Value) -> &'v Value {
         let mut schema = schema;
         for _ in 0..8 {
             let Some(pointer) = schema.get("$ref").and_then(Value::as_str) else { break };
-            let Some(next) = target(self.root, pointer) else { break };
+            let Some(next) = find_target(self.root, pointer) else { break };
             schema = next;
         }
         schema
     }
 
     /// Several alternatives as one shape.
-    fn joined(&mut self, keyword: &str, nodes: Vec<(String, ShapeNode)>, place: &str) -> ShapeNode {
+    fn join_alternatives(
+        &mut self,
+        keyword: &str,
+        nodes: Vec<(String, ShapeNode)>,
+        place: &str,
+    ) -> ShapeNode {
         let mut nodes = nodes;
         if nodes.len() == 1 {
-            return nodes.pop().map_or_else(ShapeNode::json, |(_, node)| node);
+            return nodes.pop().map_or_else(ShapeNode::json_text, |(_, node)| node);
         }
         if nodes.iter().any(|(_, node)| matches!(node.shape, Shape::Json)) {
             return self.as_json(place, keyword, "one of its branches is JSON as text");
@@ -120,7 +125,7 @@ impl ShapeReader<'_> {
             _ => None,
         };
         if let Some(values) = nodes.iter().map(|(_, node)| simple(node)).collect::<Option<Vec<_>>>() {
-            return self.union(keyword, values, place);
+            return self.build_union(keyword, values, place);
         }
         let mut scope = NameScope::default();
         let several = |name: &str| nodes.iter().filter(|(other, _)| other == name).count() > 1;
@@ -132,11 +137,12 @@ impl ShapeReader<'_> {
                 name => name.to_owned(),
             })
             .collect();
-        let branches = named.iter().zip(nodes).map(|(name, (_, node))| (scope.name(name), node)).collect();
-        ShapeNode::plain(Shape::Choice(branches))
+        let branches =
+            named.iter().zip(nodes).map(|(name, (_, node))| (scope.choose_name(name), node)).collect();
+        ShapeNode::from_shape(Shape::Choice(branches))
     }
 
-    fn union(&mut self, keyword: &str, values: Vec<SimpleShape>, place: &str) -> ShapeNode {
+    fn build_union(&mut self, keyword: &str, values: Vec<SimpleShape>, place: &str) -> ShapeNode {
         let mut members: Vec<SimpleShape> = Vec::new();
         for value in values {
             match value {
@@ -149,12 +155,12 @@ impl ShapeReader<'_> {
         let has_text = members.iter().any(|member| member.rank() == 3);
         if has_text && members.iter().any(|member| member.rank() < 3) {
             let reason = "a text such as \"true\" or \"1\" is read as a truth value or a number, and cannot be sent as text";
-            self.narrowed(place, keyword, reason);
+            self.remark_narrowed(place, keyword, reason);
         }
         let simple = if members.len() == 1 { members.pop() } else { Some(SimpleShape::Union(members)) };
-        let Some(simple) = simple else { return ShapeNode::json() };
-        match trial::refused(&simple, None) {
-            None => ShapeNode::plain(Shape::Value(simple)),
+        let Some(simple) = simple else { return ShapeNode::json_text() };
+        match trial::find_refusal(&simple, None) {
+            None => ShapeNode::from_shape(Shape::Value(simple)),
             Some(reason) => self.as_json(place, keyword, &format!("the schema profile refuses it: {reason}")),
         }
     }
@@ -164,7 +170,7 @@ impl ShapeReader<'_> {
 fn kind_name(node: &ShapeNode, schema: &Value) -> String {
     let is_object = matches!(node.shape, Shape::Object(_) | Shape::Named(_) | Shape::Map { .. });
     if is_object {
-        let only = constants(schema).into_iter().find_map(|(_, values)| match values.as_slice() {
+        let only = list_constants(schema).into_iter().find_map(|(_, values)| match values.as_slice() {
             [Value::String(only)] => Some(only.clone()),
             _ => None,
         });
@@ -183,7 +189,7 @@ fn kind_name(node: &ShapeNode, schema: &Value) -> String {
 }
 
 /// The required properties of an object with listed values.
-fn constants(schema: &Value) -> Vec<(String, Vec<Value>)> {
+fn list_constants(schema: &Value) -> Vec<(String, Vec<Value>)> {
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -207,7 +213,7 @@ fn exclude_each_other(schemas: &[Value]) -> bool {
             (Some(one), Some(other)) => one != other,
             _ => false,
         };
-        let (one, other) = (constants(one), constants(other));
+        let (one, other) = (list_constants(one), list_constants(other));
         differ
             || one.iter().any(|(key, values)| {
                 let of_other = other.iter().find(|(known, _)| known == key);

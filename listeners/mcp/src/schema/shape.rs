@@ -103,12 +103,12 @@ pub(super) struct NamedShape {
 pub(super) const SAFE: i64 = 9_007_199_254_740_991;
 
 impl ShapeNode {
-    pub(super) fn plain(shape: Shape) -> Self {
+    pub(super) fn from_shape(shape: Shape) -> Self {
         Self { shape, about: None, nullable: false }
     }
 
-    pub(super) fn json() -> Self {
-        Self::plain(Shape::Json)
+    pub(super) fn json_text() -> Self {
+        Self::from_shape(Shape::Json)
     }
 }
 

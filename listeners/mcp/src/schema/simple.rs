@@ -11,20 +11,20 @@ use super::trial;
 
 impl ShapeReader<'_> {
     /// The shape of one of the types without parts.
-    pub(super) fn scalar(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    pub(super) fn read_scalar(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         let simple = match kind {
-            "string" => self.text(fields, place),
-            "integer" => self.whole(fields, place),
-            "number" => self.number(fields, place),
+            "string" => self.read_text(fields, place),
+            "integer" => self.read_integer(fields, place),
+            "number" => self.read_number(fields, place),
             _ => SimpleShape::Truth,
         };
-        match trial::refused(&simple, None) {
-            None => ShapeNode::plain(Shape::Value(simple)),
+        match trial::find_refusal(&simple, None) {
+            None => ShapeNode::from_shape(Shape::Value(simple)),
             Some(reason) => self.as_json(place, "type", &format!("the schema profile refuses it: {reason}")),
         }
     }
 
-    fn text(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
+    fn read_text(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
         let count = |name: &str| fields.get(name).and_then(count_of);
         let least = count("minLength").filter(|least| *least > 0);
         // Any text that fits into a message has fewer characters than the largest count.
@@ -32,32 +32,33 @@ impl ShapeReader<'_> {
         let pattern = fields.get("pattern").and_then(Value::as_str);
         let mut kept = None;
         if let Some(source) = pattern {
-            let translated = pattern::translated(source).and_then(|written| {
+            let translated = pattern::translate_pattern(source).and_then(|written| {
                 let text = SimpleShape::Text { least: None, most: None, pattern: Some(written.clone()) };
-                trial::refused(&text, None).map_or(Ok(written), Err)
+                trial::find_refusal(&text, None).map_or(Ok(written), Err)
             });
             match translated {
                 Ok(written) => kept = Some(written),
-                Err(reason) => self.dropped(place, "pattern", &format!("XSD cannot say it: {reason}")),
+                Err(reason) => self.remark_dropped(place, "pattern", &format!("XSD cannot say it: {reason}")),
             }
         }
         SimpleShape::Text { least, most, pattern: kept }
     }
 
-    fn whole(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
-        self.multiple(fields, place, true);
+    fn read_integer(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
+        self.check_multiple(fields, place, true);
         self.old_bounds(fields, place);
         let number = |name: &str| fields.get(name).and_then(Value::as_f64);
         let exact = |name: &str| fields.get(name).and_then(Value::as_i64);
-        let low = |name: &str| exact(name).or_else(|| number(name).map(|value| clamped(value.ceil())));
-        let high = |name: &str| exact(name).or_else(|| number(name).map(|value| clamped(value.floor())));
+        let low = |name: &str| exact(name).or_else(|| number(name).map(|value| clamp_integer(value.ceil())));
+        let high =
+            |name: &str| exact(name).or_else(|| number(name).map(|value| clamp_integer(value.floor())));
         // An exclusive bound that is whole is one less.
         let above = |name: &str| {
-            let next = number(name).map(|value| clamped(value.floor()).saturating_add(1));
+            let next = number(name).map(|value| clamp_integer(value.floor()).saturating_add(1));
             exact(name).map(|value| value.saturating_add(1)).or(next)
         };
         let below = |name: &str| {
-            let next = number(name).map(|value| clamped(value.ceil()).saturating_sub(1));
+            let next = number(name).map(|value| clamp_integer(value.ceil()).saturating_sub(1));
             exact(name).map(|value| value.saturating_sub(1)).or(next)
         };
         let least = low("minimum").max(above("exclusiveMinimum"));
@@ -66,15 +67,15 @@ impl ShapeReader<'_> {
             (one, other) => one.or(other),
         };
         if least.is_some_and(|least| least > SAFE) || most.is_some_and(|most| most < -SAFE) {
-            self.narrowed(place, "type", "whole numbers beyond 2^53 cannot be sent");
+            self.remark_narrowed(place, "type", "whole numbers beyond 2^53 cannot be sent");
         }
         let least = least.filter(|least| *least > -SAFE);
         let most = most.filter(|most| *most < SAFE);
         SimpleShape::Whole { least, most }
     }
 
-    fn number(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
-        self.multiple(fields, place, false);
+    fn read_number(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
+        self.check_multiple(fields, place, false);
         self.old_bounds(fields, place);
         let bound = |name: &str, inclusive| {
             let value = fields.get(name).and_then(Value::as_f64)?;
@@ -94,10 +95,10 @@ impl ShapeReader<'_> {
         }
     }
 
-    fn multiple(&mut self, fields: &Map<String, Value>, place: &str, is_whole: bool) {
+    fn check_multiple(&mut self, fields: &Map<String, Value>, place: &str, is_whole: bool) {
         let Some(of) = fields.get("multipleOf").and_then(Value::as_f64) else { return };
         if !(is_whole && of == 1.0) {
-            self.dropped(place, "multipleOf", "XSD has no such rule");
+            self.remark_dropped(place, "multipleOf", "XSD has no such rule");
         }
     }
 
@@ -105,7 +106,7 @@ impl ShapeReader<'_> {
     fn old_bounds(&mut self, fields: &Map<String, Value>, place: &str) {
         for name in ["exclusiveMinimum", "exclusiveMaximum"] {
             if fields.get(name).is_some_and(Value::is_boolean) {
-                self.dropped(place, name, "it is that of an old draft");
+                self.remark_dropped(place, name, "it is that of an old draft");
             }
         }
     }
@@ -115,13 +116,13 @@ impl ShapeReader<'_> {
 pub(super) fn count_of(value: &Value) -> Option<u32> {
     let whole = value.as_u64().or_else(|| {
         let number = value.as_f64()?;
-        (number >= 0.0 && number.fract() == 0.0).then(|| clamped(number).unsigned_abs())
+        (number >= 0.0 && number.fract() == 0.0).then(|| clamp_integer(number).unsigned_abs())
     })?;
     u32::try_from(whole).ok()
 }
 
 /// A number without a fraction, at most a little beyond the safe ones. Within these it is spelt exactly.
-fn clamped(value: f64) -> i64 {
+fn clamp_integer(value: f64) -> i64 {
     let edge = 9_007_199_254_740_992.0;
     format!("{:.0}", value.clamp(-edge, edge)).parse().unwrap_or_default()
 }

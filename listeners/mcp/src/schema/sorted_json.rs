@@ -5,19 +5,19 @@
 use serde_json::{Map, Value};
 
 /// A value as JSON with sorted keys and without blanks.
-pub(super) fn spelt(value: &Value) -> String {
-    sorted(value).to_string()
+pub(super) fn write_sorted(value: &Value) -> String {
+    sort_keys(value).to_string()
 }
 
 /// The same value with sorted keys. Maps of `serde_json` are sorted unless another crate of the build asks for the
 /// order of insertion.
-fn sorted(value: &Value) -> Value {
+fn sort_keys(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
         Value::Object(fields) => {
             let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
-            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value)));
             Value::Object(Map::from_iter(entries))
         }
         other => other.clone(),

@@ -79,7 +79,7 @@ const NAME: usize = 128;
 
 impl ToolBounds {
     /// Why a tool is refused.
-    pub(super) fn breach(&self, tool: &ToolDefinition) -> Option<String> {
+    pub(super) fn find_breach(&self, tool: &ToolDefinition) -> Option<String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         if tool.name.is_empty() || tool.name.len() > NAME || !tool.name.chars().all(plain) {
             return Some(format!("its name must be 1 to {NAME} letters, digits and _ . / - (ASCII)"));
@@ -102,9 +102,9 @@ impl ToolBounds {
     }
 
     fn schema_breach(&self, name: &str, schema: &Value) -> Option<String> {
-        let bytes = super::sorted_json::spelt(schema).len();
+        let bytes = super::sorted_json::write_sorted(schema).len();
         let mut nodes = 0_usize;
-        let depth = measured(schema, 1, self.schema_depth, &mut nodes);
+        let depth = measure_value(schema, 1, self.schema_depth, &mut nodes);
         if bytes > self.schema_bytes {
             return Some(format!("{name} has {bytes} bytes, at most {} are taken", self.schema_bytes));
         }
@@ -117,7 +117,7 @@ impl ToolBounds {
 }
 
 /// The depth of a value, as far as it is allowed, and the number of values in it.
-fn measured(value: &Value, depth: usize, most: usize, nodes: &mut usize) -> usize {
+fn measure_value(value: &Value, depth: usize, most: usize, nodes: &mut usize) -> usize {
     *nodes = nodes.saturating_add(1);
     if depth > most {
         return depth;
@@ -128,5 +128,5 @@ fn measured(value: &Value, depth: usize, most: usize, nodes: &mut usize) -> usiz
         Value::Object(fields) => fields.values().collect(),
         _ => return depth,
     };
-    inside.into_iter().map(|value| measured(value, deeper, most, nodes)).fold(depth, usize::max)
+    inside.into_iter().map(|value| measure_value(value, deeper, most, nodes)).fold(depth, usize::max)
 }

@@ -11,7 +11,7 @@ use super::write;
 use super::write_values;
 
 /// Why the profile refuses a simple type, or a default of it.
-pub(super) fn refused(simple: &SimpleShape, default: Option<&str>) -> Option<String> {
+pub(super) fn find_refusal(simple: &SimpleShape, default: Option<&str>) -> Option<String> {
     let mut writer = XmlWriter::new();
     let start = write::open_schema(&mut writer, "urn:trial");
     start.content(|inside| {

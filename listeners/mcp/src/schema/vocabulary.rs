@@ -9,8 +9,8 @@ use systole_kit::name::is_ncname;
 use systole_kit::schema::{KnownPayload, PayloadFinding, SchemaModel};
 use systole_kit::{DocumentLimits, Payload};
 
-use super::judge::{SchemaBreach, shortened};
-use super::making::{ANSWER, ARGUMENTS, Making, ToolElement, VocabularyOptions, document};
+use super::judge::{SchemaBreach, shorten_text};
+use super::making::{ANSWER, ARGUMENTS, Making, ToolElement, VocabularyOptions, write_document};
 use super::remark::MappingRemark;
 use super::tool::{RefusedTool, ToolDefinition};
 
@@ -103,13 +103,13 @@ impl ToolVocabulary {
     ///
     /// # Errors
     /// If there is no vocabulary at all. A tool that has no element is listed as refused.
-    pub fn of(
+    pub fn from_tools(
         server: &str,
         tools: &[ToolDefinition],
         options: &VocabularyOptions,
     ) -> Result<Self, VocabularyFault> {
         if !is_ncname(server) || !server.is_ascii() {
-            return Err(VocabularyFault::Name(shortened(server)));
+            return Err(VocabularyFault::Name(shorten_text(server)));
         }
         let (listed, most) = (tools.len(), options.bounds.tools);
         if listed > most {
@@ -117,9 +117,9 @@ impl ToolVocabulary {
         }
         let namespace = format!("https://xml-pipeline.org/ns/mcp/{server}/v1");
         let mut making = Making::new(&namespace, options);
-        making.all(tools);
+        making.add_tools(tools);
         let Making { payloads, types, elements, mut remarks, refused, .. } = making;
-        let (elements, xsd) = (elements, document(&namespace, &payloads, &types));
+        let (elements, xsd) = (elements, write_document(&namespace, &payloads, &types));
         let model = SchemaModel::read(&xsd).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.construct, first.message));
             VocabularyFault::Refused(first.unwrap_or_default())
@@ -131,13 +131,13 @@ impl ToolVocabulary {
 
     /// What an agent's prompt says of an element: its purpose and its parameters, in the words of the server.
     #[must_use]
-    pub fn prompt(&self, element: &str) -> Option<String> {
+    pub fn describe_element(&self, element: &str) -> Option<String> {
         self.model.prompt(element)
     }
 
     /// The tool that an element of the vocabulary calls.
     #[must_use]
-    pub fn tool(&self, element: &str) -> Option<&ToolElement> {
+    pub fn find_tool(&self, element: &str) -> Option<&ToolElement> {
         self.tools.iter().find(|tool| tool.element == element)
     }
 
@@ -145,19 +145,19 @@ impl ToolVocabulary {
     ///
     /// # Errors
     /// If it is no call, if JSON cannot say it, or if the tool's own schema refuses it.
-    pub fn arguments(&self, payload: &[u8]) -> Result<ToolArguments<'_>, ArgumentFault> {
-        let no_tool = |name: &str| ArgumentFault::NoTool(shortened(name));
+    pub fn read_arguments(&self, payload: &[u8]) -> Result<ToolArguments<'_>, ArgumentFault> {
+        let no_tool = |name: &str| ArgumentFault::NoTool(shorten_text(name));
         let read = Payload::read(payload, &DocumentLimits::default())
             .map_err(|fault| no_tool(&fault.to_string()))?;
         let root = read.name();
-        let tool = self.tool(&root.local).filter(|_| *root.ns == *self.namespace);
+        let tool = self.find_tool(&root.local).filter(|_| *root.ns == *self.namespace);
         let tool = tool.ok_or_else(|| no_tool(&root.local))?;
         let value =
             self.model.to_json(payload).map_err(|finding| ArgumentFault::NoJson(Box::new(finding)))?;
         let [has_one_part, _] = tool.has_one_part;
-        let value = unwrapped(value, has_one_part, ARGUMENTS);
+        let value = unwrap_part(value, has_one_part, ARGUMENTS);
         let [judge, _] = &tool.judges;
-        if let Some(breach) = judge.as_ref().and_then(|judge| judge.breach(&value)) {
+        if let Some(breach) = judge.as_ref().and_then(|judge| judge.find_breach(&value)) {
             return Err(ArgumentFault::Breach(breach));
         }
         match value {
@@ -175,15 +175,15 @@ impl ToolVocabulary {
     ///
     /// # Errors
     /// If the tool has no typed answer, or the answer does not follow the tool's own schema.
-    pub fn answer(&self, tool: &str, structured: &Value) -> Result<ToolAnswer, AnswerFault> {
+    pub fn write_answer(&self, tool: &str, structured: &Value) -> Result<ToolAnswer, AnswerFault> {
         let known = self.tools.iter().find(|known| known.tool == tool);
         let typed = known.and_then(|known| Some((known, known.answer.as_deref()?)));
-        let (known, element) = typed.ok_or_else(|| AnswerFault::Untyped(shortened(tool)))?;
+        let (known, element) = typed.ok_or_else(|| AnswerFault::Untyped(shorten_text(tool)))?;
         let [_, judge] = &known.judges;
-        if let Some(breach) = judge.as_ref().and_then(|judge| judge.breach(structured)) {
+        if let Some(breach) = judge.as_ref().and_then(|judge| judge.find_breach(structured)) {
             return Err(AnswerFault::Breach(breach));
         }
-        let mut value = carried(structured);
+        let mut value = replace_unwritable(structured);
         let [_, has_one_part] = known.has_one_part;
         if has_one_part {
             value = Value::Object(Map::from_iter([(ANSWER.to_owned(), value)]));
@@ -191,19 +191,19 @@ impl ToolVocabulary {
         match self.model.from_known_json(element, &value) {
             Some(Ok(KnownPayload { payload, mut left_out })) => {
                 left_out.truncate(LEFT_OUT);
-                let left_out = left_out.iter().map(|place| shortened(place)).collect();
+                let left_out = left_out.iter().map(|place| shorten_text(place)).collect();
                 Ok(ToolAnswer { payload, left_out })
             }
             Some(Err(slips)) => {
                 let first = slips.first().map(|slip| format!("{}: {}", slip.path, slip.message));
-                Err(AnswerFault::NoPayload(shortened(&first.unwrap_or_default())))
+                Err(AnswerFault::NoPayload(shorten_text(&first.unwrap_or_default())))
             }
-            None => Err(AnswerFault::Untyped(shortened(tool))),
+            None => Err(AnswerFault::Untyped(shorten_text(tool))),
         }
     }
 }
 
-fn unwrapped(value: Value, has_one_part: bool, name: &str) -> Value {
+fn unwrap_part(value: Value, has_one_part: bool, name: &str) -> Value {
     match value {
         Value::Object(mut fields) if has_one_part => fields.remove(name).unwrap_or_default(),
         other => other,
@@ -217,12 +217,12 @@ pub(crate) fn carried_text(text: &str) -> String {
 }
 
 /// A value whose texts XML can carry.
-fn carried(value: &Value) -> Value {
+fn replace_unwritable(value: &Value) -> Value {
     match value {
         Value::String(own) => Value::String(carried_text(own)),
-        Value::Array(items) => items.iter().map(carried).collect(),
+        Value::Array(items) => items.iter().map(replace_unwritable).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (carried_text(key), carried(value))).collect()
+            fields.iter().map(|(key, value)| (carried_text(key), replace_unwritable(value))).collect()
         }
         other => other.clone(),
     }

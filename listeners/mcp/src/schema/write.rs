@@ -6,7 +6,7 @@ use systole_kit::namespaces::SCHEMA;
 use systole_kit::writer::{StartTag, XmlWriter, visible};
 
 use super::shape::{NamedShape, Shape, ShapeField, ShapeNode};
-use super::write_values::{bases_of, line, plain_base, simple_type};
+use super::write_values::{bases_of, begin_line, plain_base, simple_type};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
@@ -51,17 +51,17 @@ impl<'t> XsdWriter<'t> {
     }
 
     /// A payload, with an empty line before it.
-    pub(super) fn global(&mut self, writer: &mut XmlWriter, element: &GlobalElement<'_>) {
+    pub(super) fn write_global(&mut self, writer: &mut XmlWriter, element: &GlobalElement<'_>) {
         writer.text("\n");
-        line(writer, 1);
+        begin_line(writer, 1);
         let start =
             writer.open("xs:element").attr("name", element.name).attr_if("systole:tool", element.tool);
         let start = start.attr_if("systole:dangerous", element.is_dangerous.then_some("true"));
         start.content(|inside| {
-            about(inside, element.about, 2);
-            line(inside, 2);
-            self.group(inside, element.fields, 2);
-            line(inside, 1);
+            write_about(inside, element.about, 2);
+            begin_line(inside, 2);
+            self.write_group(inside, element.fields, 2);
+            begin_line(inside, 1);
         });
     }
 
@@ -72,13 +72,13 @@ impl<'t> XsdWriter<'t> {
             at = at.saturating_add(1);
             let Some(NamedShape { name, node: Some(node) }) = self.types.get(next) else { continue };
             writer.text("\n");
-            line(writer, 1);
-            self.complex(writer, &node.shape, Some(name), 1);
+            begin_line(writer, 1);
+            self.write_complex(writer, &node.shape, Some(name), 1);
         }
     }
 
     /// The shape behind a name: a named type if it has parts, or the shape itself.
-    fn resolved<'n>(&self, shape: &'n Shape) -> (Option<usize>, &'n Shape)
+    fn resolve_shape<'n>(&self, shape: &'n Shape) -> (Option<usize>, &'n Shape)
     where
         't: 'n,
     {
@@ -94,7 +94,7 @@ impl<'t> XsdWriter<'t> {
         (None, &Shape::Json)
     }
 
-    fn element(
+    fn write_element(
         &mut self,
         writer: &mut XmlWriter,
         name: &str,
@@ -102,7 +102,7 @@ impl<'t> XsdWriter<'t> {
         marks: Marks<'_>,
         depth: usize,
     ) {
-        let (named, shape) = self.resolved(&node.shape);
+        let (named, shape) = self.resolve_shape(&node.shape);
         let has_parts =
             matches!(shape, Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_));
         let named = named.filter(|_| has_parts);
@@ -123,7 +123,7 @@ impl<'t> XsdWriter<'t> {
             Shape::Null => Some("null"),
             _ => None,
         };
-        line(writer, depth);
+        begin_line(writer, depth);
         let start = writer.open("xs:element").attr("name", name).attr_if("type", type_name.as_deref());
         let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
         let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
@@ -135,15 +135,15 @@ impl<'t> XsdWriter<'t> {
             return start.empty();
         }
         start.content(|inside| {
-            about(inside, node.about.as_deref(), depth + 1);
+            write_about(inside, node.about.as_deref(), depth + 1);
             if type_name.is_none() {
-                line(inside, depth + 1);
+                begin_line(inside, depth + 1);
                 match shape {
                     Shape::Value(simple) => simple_type(inside, simple),
-                    shape => self.complex(inside, shape, None, depth + 1),
+                    shape => self.write_complex(inside, shape, None, depth + 1),
                 }
             }
-            line(inside, depth);
+            begin_line(inside, depth);
         });
     }
 
@@ -154,73 +154,73 @@ impl<'t> XsdWriter<'t> {
     }
 
     /// A type with parts, in the current line.
-    fn complex(&mut self, writer: &mut XmlWriter, shape: &Shape, name: Option<&str>, depth: usize) {
+    fn write_complex(&mut self, writer: &mut XmlWriter, shape: &Shape, name: Option<&str>, depth: usize) {
         let start = writer.open("xs:complexType").attr_if("name", name);
         match shape {
             Shape::Object(fields) if fields.is_empty() => start.empty(),
             Shape::Object(fields) => start.content(|inside| {
-                line(inside, depth + 1);
-                self.all(inside, fields, depth + 1);
-                line(inside, depth);
+                begin_line(inside, depth + 1);
+                self.write_all(inside, fields, depth + 1);
+                begin_line(inside, depth);
             }),
             Shape::List { item, least, most } => {
-                let marks = counted(*least, *most);
+                let marks = count_marks(*least, *most);
                 start.content(|inside| {
-                    self.sequence(inside, depth, |writing, inside| {
-                        writing.element(inside, "item", item, marks, depth + 2);
+                    self.write_sequence(inside, depth, |writing, inside| {
+                        writing.write_element(inside, "item", item, marks, depth + 2);
                     })
                 });
             }
             Shape::Map { value, least, most } => {
-                let marks = counted(*least, *most);
+                let marks = count_marks(*least, *most);
                 start.content(|inside| {
-                    self.sequence(inside, depth, |writing, inside| {
-                        writing.entry(inside, value, marks, depth + 2);
+                    self.write_sequence(inside, depth, |writing, inside| {
+                        writing.write_entry(inside, value, marks, depth + 2);
                     })
                 });
             }
             Shape::Choice(branches) => start.content(|inside| {
-                line(inside, depth + 1);
+                begin_line(inside, depth + 1);
                 inside.open("xs:choice").content(|inside| {
                     for (name, node) in branches {
-                        self.element(inside, name, node, Marks::default(), depth + 2);
+                        self.write_element(inside, name, node, Marks::default(), depth + 2);
                     }
-                    line(inside, depth + 1);
+                    begin_line(inside, depth + 1);
                 });
-                line(inside, depth);
+                begin_line(inside, depth);
             }),
             _ => start.empty(),
         }
     }
 
-    fn sequence(
+    fn write_sequence(
         &mut self,
         writer: &mut XmlWriter,
         depth: usize,
         write: impl FnOnce(&mut Self, &mut XmlWriter),
     ) {
-        line(writer, depth + 1);
+        begin_line(writer, depth + 1);
         writer.open("xs:sequence").content(|inside| {
             write(self, inside);
-            line(inside, depth + 1);
+            begin_line(inside, depth + 1);
         });
-        line(writer, depth);
+        begin_line(writer, depth);
     }
 
     /// The content of an object, as a type without a name.
-    fn group(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
+    fn write_group(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
         let start = writer.open("xs:complexType");
         if fields.is_empty() {
             return start.empty();
         }
         start.content(|inside| {
-            line(inside, depth + 1);
-            self.all(inside, fields, depth + 1);
-            line(inside, depth);
+            begin_line(inside, depth + 1);
+            self.write_all(inside, fields, depth + 1);
+            begin_line(inside, depth);
         });
     }
 
-    fn all(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
+    fn write_all(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
         writer.open("xs:all").content(|inside| {
             for field in fields {
                 let may_miss = !field.required || field.node.nullable || field.default.is_some();
@@ -236,15 +236,15 @@ impl<'t> XsdWriter<'t> {
                     default: field.default.as_deref(),
                     ..Marks::default()
                 };
-                self.element(inside, &field.name, &field.node, marks, depth + 1);
+                self.write_element(inside, &field.name, &field.node, marks, depth + 1);
             }
-            line(inside, depth);
+            begin_line(inside, depth);
         });
     }
 
     /// `<entry key="…">` with a text, or with `<value>` inside.
-    fn entry(&mut self, writer: &mut XmlWriter, value: &ShapeNode, marks: Marks<'_>, depth: usize) {
-        let (_, shape) = self.resolved(&value.shape);
+    fn write_entry(&mut self, writer: &mut XmlWriter, value: &ShapeNode, marks: Marks<'_>, depth: usize) {
+        let (_, shape) = self.resolve_shape(&value.shape);
         self.note_bases(shape);
         let (base, form) = match shape {
             Shape::Value(simple) => (plain_base(simple), None),
@@ -252,7 +252,7 @@ impl<'t> XsdWriter<'t> {
             _ => (None, None),
         };
         let base = base.filter(|_| !value.nullable);
-        line(writer, depth);
+        begin_line(writer, depth);
         let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
         let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
         let start = writer.open("xs:element").attr("name", "entry");
@@ -260,23 +260,23 @@ impl<'t> XsdWriter<'t> {
             start.attr_if("minOccurs", count(marks.least).as_deref()).attr_if("maxOccurs", most.as_deref());
         let start = start.attr_if("systole:json-form", form.filter(|_| base.is_some()));
         let key = |inside: &mut XmlWriter, depth| {
-            line(inside, depth);
+            begin_line(inside, depth);
             let start = inside.open("xs:attribute").attr("name", "key").attr("type", "xs:string");
             start.attr("use", "required").empty();
         };
         start.content(|inside| {
-            about(inside, value.about.as_deref(), depth + 1);
-            line(inside, depth + 1);
+            write_about(inside, value.about.as_deref(), depth + 1);
+            begin_line(inside, depth + 1);
             inside.open("xs:complexType").content(|inside| {
                 if let Some(base) = base {
-                    line(inside, depth + 2);
+                    begin_line(inside, depth + 2);
                     inside.open("xs:simpleContent").content(|inside| {
-                        line(inside, depth + 3);
+                        begin_line(inside, depth + 3);
                         inside.open("xs:extension").attr("base", base).content(|inside| {
                             key(inside, depth + 4);
-                            line(inside, depth + 3);
+                            begin_line(inside, depth + 3);
                         });
-                        line(inside, depth + 2);
+                        begin_line(inside, depth + 2);
                     });
                 } else {
                     let marks = Marks {
@@ -285,28 +285,28 @@ impl<'t> XsdWriter<'t> {
                         ..Marks::default()
                     };
                     let bare = ShapeNode { about: None, ..value.clone() };
-                    line(inside, depth + 2);
+                    begin_line(inside, depth + 2);
                     inside.open("xs:sequence").content(|inside| {
-                        self.element(inside, "value", &bare, marks, depth + 3);
-                        line(inside, depth + 2);
+                        self.write_element(inside, "value", &bare, marks, depth + 3);
+                        begin_line(inside, depth + 2);
                     });
                     key(inside, depth + 2);
                 }
-                line(inside, depth + 1);
+                begin_line(inside, depth + 1);
             });
-            line(inside, depth);
+            begin_line(inside, depth);
         });
     }
 }
 
-fn counted(least: u32, most: Option<u32>) -> Marks<'static> {
+fn count_marks(least: u32, most: Option<u32>) -> Marks<'static> {
     Marks { least: Some(least), most, is_unbounded: most.is_none(), ..Marks::default() }
 }
 
 /// The words of the server, with every hidden character shown.
-fn about(writer: &mut XmlWriter, words: Option<&str>, depth: usize) {
+fn write_about(writer: &mut XmlWriter, words: Option<&str>, depth: usize) {
     let Some(words) = words.filter(|words| !words.trim().is_empty()) else { return };
-    line(writer, depth);
+    begin_line(writer, depth);
     let shown = visible(words);
     writer.open("xs:annotation").content(|note| note.open("xs:documentation").text(&shown));
 }

@@ -13,7 +13,7 @@ const LARGEST: &str = "1.7976931348623157E308";
 type BaseRow<'r> = (&'static str, &'static str, Vec<(&'static str, &'r str)>);
 
 /// Begins a line at a depth.
-pub(super) fn line(writer: &mut XmlWriter, depth: usize) {
+pub(super) fn begin_line(writer: &mut XmlWriter, depth: usize) {
     writer.text("\n");
     writer.text(&"  ".repeat(depth));
 }
@@ -61,7 +61,7 @@ pub(super) fn simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
                 None => start.content(|inside| members.iter().for_each(|member| simple_type(inside, member))),
             };
         }
-        let facets = facets(simple);
+        let facets = list_facets(simple);
         let start = inside.open("xs:restriction").attr("base", base_of(simple));
         if facets.is_empty() {
             return start.empty();
@@ -74,7 +74,7 @@ pub(super) fn simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
     });
 }
 
-fn facets(simple: &SimpleShape) -> Vec<(&'static str, String)> {
+fn list_facets(simple: &SimpleShape) -> Vec<(&'static str, String)> {
     let mut facets = Vec::new();
     match simple {
         SimpleShape::Text { least, most, pattern } => {
@@ -120,17 +120,17 @@ pub(super) fn named_bases(writer: &mut XmlWriter, used: &[&str]) {
     ];
     for (name, base, facets) in rows.into_iter().filter(|(name, ..)| used.contains(name)) {
         writer.text("\n");
-        line(writer, 1);
+        begin_line(writer, 1);
         writer.open("xs:simpleType").attr("name", name).content(|inside| {
-            line(inside, 2);
+            begin_line(inside, 2);
             inside.open("xs:restriction").attr("base", base).content(|inside| {
                 for (facet, value) in facets {
-                    line(inside, 3);
+                    begin_line(inside, 3);
                     inside.open(facet).attr("value", value).empty();
                 }
-                line(inside, 2);
+                begin_line(inside, 2);
             });
-            line(inside, 1);
+            begin_line(inside, 1);
         });
     }
 }

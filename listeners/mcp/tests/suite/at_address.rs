@@ -52,7 +52,7 @@ fn hostile(arguments: &[&str]) -> ServerAtAddress {
 }
 
 async fn connect(url: &str, revision: Revision) -> Result<McpConnection, NoConnection> {
-    McpConnection::to(ServerAddress::parse(url, Some(KEY)).unwrap(), revision).await
+    McpConnection::connect_to(ServerAddress::parse(url, Some(KEY)).unwrap(), revision).await
 }
 
 /// The text of a tool's result.
@@ -78,7 +78,7 @@ async fn g3_a_python_server_at_an_address_speaks_both_revisions() {
     let server = started(command);
     for revision in [Revision::Modern, Revision::Legacy] {
         let connection = connect(&server.url, revision).await.unwrap();
-        let tools = connection.tools().await.unwrap();
+        let tools = connection.list_tools().await.unwrap();
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["echo", "count"]);
         let echoed = result_of(&connection, "echo", arguments(json!({"message": "a < b"}))).await;
         assert_eq!(echoed.as_deref(), Ok("a < b"), "{revision:?}");
@@ -87,7 +87,8 @@ async fn g3_a_python_server_at_an_address_speaks_both_revisions() {
         assert!(progress.iter().any(|words| words.contains("of 3")), "{revision:?} {progress:?}");
         connection.close().await;
     }
-    let without = McpConnection::to(ServerAddress::parse(&server.url, None).unwrap(), Revision::Legacy).await;
+    let without =
+        McpConnection::connect_to(ServerAddress::parse(&server.url, None).unwrap(), Revision::Legacy).await;
     let words = without.err().unwrap().to_string();
     assert!(words.contains("401") && words.contains("key_env"), "{words}");
 }
@@ -151,7 +152,7 @@ async fn g3_a_hostile_answer_over_http_is_bounded_and_fails_its_call_alone() {
                 other => panic!("{how}: {other:?}"),
             }
         }
-        assert_eq!(connection.tools().await.unwrap().len(), 1, "{how}");
+        assert_eq!(connection.list_tools().await.unwrap().len(), 1, "{how}");
     }
 }
 
@@ -170,13 +171,13 @@ async fn g3_a_server_that_hangs_or_never_ends_is_left_when_the_call_is_cancelled
                     return;
                 }
                 // A question to the server takes long enough to be a pause.
-                connection.tools().await.unwrap();
+                connection.list_tools().await.unwrap();
             }
             panic!("no call came: {}", read());
         };
-        let ended = connection.call("work", JsonObject::new(), heard, begun).await;
+        let ended = connection.call_tool("work", JsonObject::new(), heard, begun).await;
         assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{how} {ended:?}");
-        assert_eq!(connection.tools().await.unwrap().len(), 1, "{how}");
+        assert_eq!(connection.list_tools().await.unwrap().len(), 1, "{how}");
         assert!(read().contains("notifications/cancelled"), "{}", read());
     }
 }
@@ -239,8 +240,8 @@ fn protected(folder: &str, name: &str) -> (ServerAtAddress, PathBuf, RootCertSto
 #[tokio::test]
 async fn g3_a_server_with_a_trusted_certificate_is_called() {
     let (server, notes, roots) = protected("trusted", "localhost");
-    let address = ServerAddress::parse(&server.url, Some(KEY)).unwrap().trusting(roots);
-    let connection = McpConnection::to(address, Revision::Legacy).await.unwrap();
+    let address = ServerAddress::parse(&server.url, Some(KEY)).unwrap().with_roots(roots);
+    let connection = McpConnection::connect_to(address, Revision::Legacy).await.unwrap();
     assert_eq!(result_of(&connection, "work", JsonObject::new()).await.as_deref(), Ok("done"));
     connection.close().await;
     let notes = std::fs::read_to_string(notes).unwrap();
@@ -251,12 +252,12 @@ async fn g3_a_server_with_a_trusted_certificate_is_called() {
 async fn g3_a_server_whose_certificate_is_not_trusted_or_of_another_name_gets_no_byte_of_a_request() {
     let (stranger, of_stranger, _) = protected("stranger", "localhost");
     let (namesake, of_namesake, roots) = protected("namesake", "elsewhere.example");
-    let trusting = ServerAddress::parse(&namesake.url, Some(KEY)).unwrap().trusting(roots);
+    let trusting = ServerAddress::parse(&namesake.url, Some(KEY)).unwrap().with_roots(roots);
     let unknown = ServerAddress::parse(&stranger.url, Some(KEY)).unwrap();
     for (address, notes, why) in
         [(unknown, of_stranger, "UnknownIssuer"), (trusting, of_namesake, "elsewhere.example")]
     {
-        let words = McpConnection::to(address, Revision::Legacy).await.err().unwrap().to_string();
+        let words = McpConnection::connect_to(address, Revision::Legacy).await.err().unwrap().to_string();
         let parts = ["localhost:", "no TLS: ", why];
         assert!(parts.iter().all(|part| words.contains(part)) && !words.contains(KEY), "{words}");
         assert_eq!(std::fs::read_to_string(notes).unwrap(), "", "no request came");

@@ -45,13 +45,14 @@ async fn g3_a_server_gets_neither_a_model_nor_folders() {
 async fn g3_an_older_server_asks_a_person_while_its_call_is_open() {
     let server = connect(hostile("elicits"), Revision::Legacy).await.unwrap();
     let sender = || mpsc::channel(1).0;
-    let mut end = server.connection.call("work", JsonObject::new(), sender(), std::future::pending()).await;
+    let mut end =
+        server.connection.call_tool("work", JsonObject::new(), sender(), std::future::pending()).await;
     for action in [ElicitationAction::Accept, ElicitationAction::Decline] {
         let Ok(ToolCallEnd::Asked(asked)) = end else { panic!("{end:?}") };
         let AskedCall { question, call } = *asked;
         assert!(format!("{:?}", question.asked).contains("your key?"));
         question.answer.send(ElicitResult::new(action)).unwrap();
-        end = server.connection.wait(call, sender(), std::future::pending()).await;
+        end = server.connection.wait_for_result(call, sender(), std::future::pending()).await;
     }
     let Ok(ToolCallEnd::Result(result)) = end else { panic!("{end:?}") };
     assert_eq!(text(&result), r#"[{"action": "accept"}, {"action": "decline"}]"#);
@@ -82,7 +83,7 @@ async fn g3_an_answer_that_was_not_asked_for_is_refused() {
 async fn g3_a_server_that_hangs_is_told_of_the_cancel() {
     let server = connect(hostile("hangs"), Revision::Legacy).await.unwrap();
     let (heard, _progress) = mpsc::channel(1);
-    let ended = server.connection.call("work", JsonObject::new(), heard, std::future::ready(())).await;
+    let ended = server.connection.call_tool("work", JsonObject::new(), heard, std::future::ready(())).await;
     assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
 }
 
@@ -90,10 +91,10 @@ async fn g3_a_server_that_hangs_is_told_of_the_cancel() {
 async fn g3_too_many_tools_and_endless_pages_are_refused() {
     for how in ["many-tools", "endless-pages"] {
         let server = connect(hostile(how), Revision::Legacy).await.unwrap();
-        assert_eq!(server.connection.tools().await.err(), Some(NoConnection::TooMany), "{how}");
+        assert_eq!(server.connection.list_tools().await.err(), Some(NoConnection::TooMany), "{how}");
     }
     let server = connect(hostile("same-page"), Revision::Legacy).await.unwrap();
-    assert_eq!(server.connection.tools().await.unwrap().len(), 2);
+    assert_eq!(server.connection.list_tools().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -101,7 +102,7 @@ async fn g3_a_program_that_ended_before_it_was_asked_is_reported() {
     // Its input is gone, and the end of its output did not come yet.
     let ((output, _still_open), (input, ended)) = (tokio::io::duplex(64), tokio::io::duplex(64));
     drop(ended);
-    let unconnected = McpConnection::over(output, input, Revision::Legacy).await.err();
+    let unconnected = McpConnection::connect_over(output, input, Revision::Legacy).await.err();
     assert_eq!(unconnected, Some(NoConnection::Ended(WireEnd::Closed)));
 }
 

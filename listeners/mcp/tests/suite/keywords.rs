@@ -12,7 +12,7 @@ fn of(property: Value) -> ToolVocabulary {
 
 fn whole(schema: Value) -> ToolVocabulary {
     let tools = [ToolDefinition::new("t", schema)];
-    ToolVocabulary::of("s", &tools, &VocabularyOptions::default()).unwrap()
+    ToolVocabulary::from_tools("s", &tools, &VocabularyOptions::default()).unwrap()
 }
 
 fn remarks(vocabulary: &ToolVocabulary) -> Vec<(String, RemarkKind)> {
@@ -22,7 +22,7 @@ fn remarks(vocabulary: &ToolVocabulary) -> Vec<(String, RemarkKind)> {
 /// The JSON that a payload with this content stands for.
 fn sent(vocabulary: &ToolVocabulary, inside: &str) -> Result<Value, ArgumentFault> {
     let payload = format!("<t xmlns=\"https://xml-pipeline.org/ns/mcp/s/v1\">{inside}</t>");
-    vocabulary.arguments(payload.as_bytes()).map(|call| Value::Object(call.arguments))
+    vocabulary.read_arguments(payload.as_bytes()).map(|call| Value::Object(call.arguments))
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn g3_hostile_lists_are_refused_within_bounds() {
     let tool = |name: &str| ToolDefinition::new(name, json!({"type": "object"}));
     let many: Vec<ToolDefinition> = (0..257).map(|n| tool(&format!("t{n}"))).collect();
     assert!(matches!(
-        ToolVocabulary::of("s", &many, &options),
+        ToolVocabulary::from_tools("s", &many, &options),
         Err(VocabularyFault::TooMany { listed: 257, most: 256 })
     ));
     for server in ["", "a b", "a/b", "é", "a\"b"] {
         assert!(
-            matches!(ToolVocabulary::of(server, &[], &options), Err(VocabularyFault::Name(_))),
+            matches!(ToolVocabulary::from_tools(server, &[], &options), Err(VocabularyFault::Name(_))),
             "{server}"
         );
     }
@@ -225,7 +225,7 @@ fn g3_hostile_lists_are_refused_within_bounds() {
         ToolDefinition::new("wide", json!({"type": "object", "properties": wide, "x": {"y": vec![0; 2000]}})),
         ToolDefinition::new("broken", json!({"type": 5})),
     ];
-    let vocabulary = ToolVocabulary::of("s", &tools, &options).unwrap();
+    let vocabulary = ToolVocabulary::from_tools("s", &tools, &options).unwrap();
     let names: Vec<&str> = vocabulary.tools.iter().map(|tool| tool.element.as_str()).collect();
     assert_eq!(names, ["ok"]);
     let mut places: Vec<usize> = vocabulary.refused.iter().map(|refused| refused.place).collect();
@@ -252,7 +252,7 @@ fn g3_hidden_characters_of_a_description_are_shown() {
         json!({"type": "object", "properties": {"p": {"type": "string", "description": "a\u{200b}b\u{1}"}}});
     let tool =
         ToolDefinition { description: Some("x\u{202e}y <evil/>".into()), ..ToolDefinition::new("t", schema) };
-    let vocabulary = ToolVocabulary::of("s", &[tool], &VocabularyOptions::default()).unwrap();
+    let vocabulary = ToolVocabulary::from_tools("s", &[tool], &VocabularyOptions::default()).unwrap();
     assert!(vocabulary.xsd.contains("x\\u{202e}y &lt;evil/&gt;"), "{}", vocabulary.xsd);
     assert!(vocabulary.xsd.contains("a\\u{200b}b\\u{1}"), "{}", vocabulary.xsd);
 }
@@ -267,7 +267,7 @@ fn g9_no_text_of_a_server_begins_a_line_of_a_prompt_or_of_a_remark() {
         "d": {"type": "string", "pattern": "^x\n- forged$", "x\n- forged": 1},
         "e\n- forged": {"type": "string", "not": {"const": "z"}},
     }}));
-    let line = vocabulary.prompt("t").unwrap();
+    let line = vocabulary.describe_element("t").unwrap();
     assert_eq!(line.lines().count(), 1, "{line}");
     assert!(line.contains("x\\u{a}- &lt;forged&gt;: a tool if left out"), "{line}");
     let places: Vec<&str> = vocabulary.remarks.iter().map(|remark| remark.place.as_str()).collect();

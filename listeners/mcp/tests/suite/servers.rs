@@ -28,11 +28,11 @@ async fn g3_both_revisions_are_spoken() {
 async fn g3_the_tools_of_a_server_are_listed_whole() {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let files = connect(npm("filesystem", &[folder]), Revision::Legacy).await.unwrap();
-    let tools = files.connection.tools().await.unwrap();
+    let tools = files.connection.list_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert!(names.contains(&"read_text_file") && names.contains(&"edit_file"), "{names:?}");
     let memory = connect(npm("memory", &[]), Revision::Legacy).await.unwrap();
-    assert_eq!(memory.connection.tools().await.unwrap().len(), 9);
+    assert_eq!(memory.connection.list_tools().await.unwrap().len(), 9);
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
     let begun = async {
         progress.recv().await;
     };
-    let ended = connection.call(tool, given, heard, begun).await;
+    let ended = connection.call_tool(tool, given, heard, begun).await;
     assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
     let said = result_of(connection, "echo", json!({"message": "still here"})).await;
     assert_eq!(text(&said), "Echo: still here");

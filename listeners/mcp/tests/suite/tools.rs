@@ -51,7 +51,7 @@ pub(crate) async fn connect(mut command: Command, revision: Revision) -> Result<
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut process = command.spawn().unwrap();
     let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-    let connection = McpConnection::over(stdout, stdin, revision).await?;
+    let connection = McpConnection::connect_over(stdout, stdin, revision).await?;
     Ok(RunningServer { connection, process })
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn called(
     given: JsonObject,
 ) -> (Result<CallToolResult, ToolCallFault>, Vec<String>) {
     let (heard, mut progress) = mpsc::channel(64);
-    let calling = connection.call(tool, given, heard, std::future::pending());
+    let calling = connection.call_tool(tool, given, heard, std::future::pending());
     let listening = async {
         let mut all = Vec::new();
         while let Some(words) = progress.recv().await {

@@ -116,7 +116,7 @@ impl GoalRequest<'_> {
     ///
     /// # Errors
     /// If it is longer than a message may be. The code is `payload.too-large`.
-    pub fn payload(&self) -> Result<Payload, Fault> {
+    pub fn to_payload(&self) -> Result<Payload, Fault> {
         let gives = self.gives.map(|name| format!("{{{}}}{}", name.namespace, name.local));
         let mut writer = XmlWriter::new();
         writer

@@ -17,7 +17,7 @@ pub fn shown_text(payload: &Payload) -> String {
         return read_back(&payload.text()).to_owned();
     }
     // A payload that was read once can be read again.
-    canonical(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload.bytes()).into_owned())
+    write_canonical(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload.bytes()).into_owned())
 }
 
 /// The text of a goal or an output, without the line breaks at its ends that the layout adds, and without the indent
@@ -31,13 +31,13 @@ pub fn read_back(text: &str) -> &str {
     }
 }
 
-fn canonical(payload: &Payload) -> Result<String, Fault> {
+fn write_canonical(payload: &Payload) -> Result<String, Fault> {
     let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
     let mut writer = XmlWriter::with_capacity(payload.bytes().len());
     let (mut has_markup, mut text) = (false, String::new());
     if let GateStep::Open(tag) = gate.step()? {
         let mut copy = Copy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
-        copy.element(&mut writer, tag)?;
+        copy.copy_element(&mut writer, tag)?;
     }
     Ok(if has_markup { String::from_utf8_lossy(&writer.finish()).into_owned() } else { text })
 }
@@ -52,7 +52,7 @@ struct Copy<'c, 'd> {
 }
 
 impl<'d> Copy<'_, 'd> {
-    fn element(&mut self, writer: &mut XmlWriter, tag: Tag<'d>) -> Result<(), Fault> {
+    fn copy_element(&mut self, writer: &mut XmlWriter, tag: Tag<'d>) -> Result<(), Fault> {
         let mut attributes: Vec<(&str, String)> =
             self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();
         attributes.sort();
@@ -66,16 +66,16 @@ impl<'d> Copy<'_, 'd> {
             }
         }
         let mut read = Ok(());
-        start.content(|inside| read = self.inside(inside));
+        start.content(|inside| read = self.copy_content(inside));
         read
     }
 
-    fn inside(&mut self, writer: &mut XmlWriter) -> Result<(), Fault> {
+    fn copy_content(&mut self, writer: &mut XmlWriter) -> Result<(), Fault> {
         loop {
             match self.gate.step()? {
                 GateStep::Open(tag) => {
                     *self.has_markup = true;
-                    self.element(writer, tag)?;
+                    self.copy_element(writer, tag)?;
                 }
                 GateStep::Text(part) => {
                     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! Steps beside one another: the items of a list, or the branches of `parallel`. So many run at once; what came of them
 //! is joined in the order of the list and of the file.
 
-use super::leaf::{Leaf, at};
+use super::leaf::{Leaf, name_step};
 use super::{Flow, Unit, Walk};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
@@ -10,21 +10,24 @@ use crate::tree::Node;
 
 impl Walk<'_> {
     /// A step for each item of a list.
-    pub(super) fn each(&mut self, step: &Step, each: &EachList, known: &mut Known) -> Flow {
+    pub(super) fn run_each(&mut self, step: &Step, each: &EachList, known: &mut Known) -> Flow {
         let base = known.clone();
-        let tree = self.facts.list(&base.key(&step.id), || Node::read(base.output(&each.list)?));
-        let count = tree.as_ref().map_or(0, |tree| tree.count(&each.list.fields));
+        let tree = self
+            .facts
+            .read_list(&base.key_of(&step.id), || Node::from_payload(base.find_output(&each.list)?));
+        let count = tree.as_ref().map_or(0, |tree| tree.count_elements(&each.list.fields));
         let one = |walk: &mut Self, at: usize| {
-            let own =
-                || tree.as_ref().map_or_else(|| base.clone(), |tree| base.narrowed(&each.list, tree, at + 1));
-            walk.one(step, Some(at + 1), &base, own)
+            let own = || {
+                tree.as_ref().map_or_else(|| base.clone(), |tree| base.narrow_list(&each.list, tree, at + 1))
+            };
+            walk.run_one(step, Some(at + 1), &base, own)
         };
         let begun = |walk: &Self, at: usize| walk.has_begun(step, Some(at + 1), &base);
-        self.fan(&base.key(&step.id), (count, each.at_once), one, begun, |_| step.keeps_failure, known)
+        self.fan_out(&base.key_of(&step.id), (count, each.at_once), one, begun, |_| step.keeps_failure, known)
     }
 
     /// Steps that are done at the same time.
-    pub(super) fn parallel(
+    pub(super) fn run_parallel(
         &mut self,
         step: &Step,
         (steps, at_once): (&[Step], u32),
@@ -32,16 +35,16 @@ impl Walk<'_> {
     ) -> Flow {
         let base = known.clone();
         let one = |walk: &mut Self, at: usize| match steps.get(at) {
-            Some(step) => walk.one(step, None, &base, || base.clone()),
+            Some(step) => walk.run_one(step, None, &base, || base.clone()),
             None => Leaf::Over(Vec::new()),
         };
         let begun =
             |walk: &Self, at: usize| steps.get(at).is_some_and(|step| walk.has_begun(step, None, &base));
         let keeps = |at: usize| steps.get(at).is_some_and(|step| step.keeps_failure);
-        self.fan(&base.key(&step.id), (steps.len(), at_once), one, begun, keeps, known)
+        self.fan_out(&base.key_of(&step.id), (steps.len(), at_once), one, begun, keeps, known)
     }
 
-    fn fan(
+    fn fan_out(
         &mut self,
         key: &str,
         (count, at_once): (usize, u32),
@@ -63,7 +66,9 @@ impl Walk<'_> {
                 Leaf::Waits => running += 1,
                 Leaf::Over(entries) => {
                     let failed = entries.iter().find_map(|entry| match &entry.output {
-                        Output::Failed(failure) if !keeps(at_place) => Some(at(&entry.label(), failure)),
+                        Output::Failed(failure) if !keeps(at_place) => {
+                            Some(name_step(&entry.label(), failure))
+                        }
                         _ => None,
                     });
                     if let Some(failure) = failed {
@@ -80,31 +85,31 @@ impl Walk<'_> {
         }
         for at_place in 0..first {
             if let Leaf::Over(entries) = one(self, at_place) {
-                entries.into_iter().for_each(|entry| known.push(entry));
+                entries.into_iter().for_each(|entry| known.push_entry(entry));
             }
         }
-        joined.into_iter().for_each(|entry| known.push(entry));
+        joined.into_iter().for_each(|entry| known.push_entry(entry));
         Flow::Done
     }
 
     /// One item or branch: by its agents themselves where it is one goal or call, else by a branch of this workflow.
-    fn one(&mut self, step: &Step, item: Option<usize>, base: &Known, own: impl Fn() -> Known) -> Leaf {
+    fn run_one(&mut self, step: &Step, item: Option<usize>, base: &Known, own: impl Fn() -> Known) -> Leaf {
         if item.is_none() && !step.when.is_empty() {
-            let key = base.key(&step.id);
-            if !self.decide(&key, "when", || crate::condition::hold(&step.when, base)) {
+            let key = base.key_of(&step.id);
+            if !self.decide_once(&key, "when", || crate::condition::all_hold(&step.when, base)) {
                 return Leaf::Over(Vec::new());
             }
         }
         if is_leaf(step) && (item.is_some() || (step.each.is_none() && step.timeout_ms.is_none())) {
-            return self.entries(step, item, base, own);
+            return self.collect_entries(step, item, base, own);
         }
         let own_entry = |output| Entry { item, ..Entry::new(&step.id, output) };
         let label = own_entry(Output::Failed(Failure::new("", ""))).label();
-        match self.branch(step, item, &base.key(&label), (Terms::of(item), &step.budget), own) {
+        match self.run_branch(step, item, &base.key_of(&label), (Terms::from_item(item), &step.budget), own) {
             Unit::Waits => Leaf::Waits,
             Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
             Unit::Over(Output::Payload(payload)) => {
-                let mut came = items::outputs(&payload);
+                let mut came = items::read_outputs(&payload);
                 if item.is_some() {
                     // Later goals see a branch as its last output.
                     came = came.pop().map(|last| own_entry(last.output)).into_iter().collect();
@@ -119,21 +124,21 @@ impl Walk<'_> {
     pub(super) fn own_thread(&mut self, step: &Step, known: &mut Known) -> Flow {
         // The steps inside have the budget of the step, each of them.
         let terms = (Terms::Outside, &Budget::default());
-        match self.branch(step, None, &known.key(&step.id), terms, || known.clone()) {
+        match self.run_branch(step, None, &known.key_of(&step.id), terms, || known.clone()) {
             Unit::Waits => Flow::Waits,
             Unit::Over(Output::Failed(failure)) if failure.words.starts_with(&format!("{}: ", step.id)) => {
                 Flow::Failed(failure)
             }
-            Unit::Over(Output::Failed(failure)) => Flow::Failed(at(&step.id, &failure)),
+            Unit::Over(Output::Failed(failure)) => Flow::Failed(name_step(&step.id, &failure)),
             Unit::Over(Output::Payload(payload)) => {
-                items::outputs(&payload).into_iter().for_each(|entry| known.push(entry));
+                items::read_outputs(&payload).into_iter().for_each(|entry| known.push_entry(entry));
                 Flow::Done
             }
         }
     }
 
     /// What came of a branch of this workflow.
-    fn branch(
+    fn run_branch(
         &mut self,
         step: &Step,
         item: Option<usize>,
@@ -143,26 +148,26 @@ impl Walk<'_> {
     ) -> Unit {
         let workflow = self.workflow;
         let spawned = |label: &str| {
-            let request = items::branch(step, item, terms, &own());
-            Ok(items::spawn(label, &workflow.name, &request, budget))
+            let request = items::build_branch(step, item, terms, &own());
+            Ok(items::spawn_child(label, &workflow.name, &request, budget))
         };
         match terms {
-            Terms::Outside if !step.is_tried_inside() => self.tried(step, key, spawned),
-            _ => self.once(key, spawned),
+            Terms::Outside if !step.is_tried_inside() => self.try_item(step, key, spawned),
+            _ => self.try_once(key, spawned),
         }
     }
 
     /// Whether something was started of an item or branch.
     fn has_begun(&self, step: &Step, item: Option<usize>, known: &Known) -> bool {
         let entry = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
-        let key = format!("{}{}", known.key(""), entry.label());
+        let key = format!("{}{}", known.key_of(""), entry.label());
         let first = match &step.work {
             StepAction::Do(goal) if goal.by.len() > 1 && is_leaf(step) => {
                 goal.by.first().map(|agent| format!("{key}[{agent}]"))
             }
             _ => None,
         };
-        !self.facts.tries(first.as_deref().unwrap_or(&key)).is_empty()
+        !self.facts.tries_of(first.as_deref().unwrap_or(&key)).is_empty()
     }
 }
 
@@ -180,7 +185,7 @@ fn is_leaf(step: &Step) -> bool {
 mod tests {
     use systole_kit::{DocumentLimits, Payload, namespaces};
 
-    use super::super::{Turn, run};
+    use super::super::{Turn, walk_workflow};
     use crate::facts::Facts;
     use crate::note::{Note, Started};
     use crate::spec::{EachList, ElementName, Goal, Path, Step, StepAction, Workflow};
@@ -212,18 +217,25 @@ mod tests {
         let request = read("<ask xmlns='urn:t'><n>1</n><n>2</n></ask>");
         let started = |ordinal, key: &str| Started { ordinal, key: key.to_owned(), number: 1 };
         let mut facts = Facts::default();
-        facts.note(&Note { starts: vec![started(1, "part[1]"), started(2, "part[2]")], ..Note::default() });
+        facts.take_note(&Note {
+            starts: vec![started(1, "part[1]"), started(2, "part[2]")],
+            ..Note::default()
+        });
         for (ordinal, id) in [(1, "a"), (2, "b")] {
             let spawned = format!("<thread-spawned xmlns='{}' assigned_id='{id}'/>", namespaces::CORE);
-            facts.answer(ordinal, &read(&spawned));
+            facts.take_answer(ordinal, &read(&spawned));
         }
-        facts.arrival(&ended("b"));
+        facts.take_arrival(&ended("b"));
         for turn in 2..4 {
-            let Turn::Items(note, _) = run(&workflow, &request, &facts, turn) else { panic!("it has ended") };
+            let Turn::Items(note, _) = walk_workflow(&workflow, &request, &facts, turn) else {
+                panic!("it has ended")
+            };
             assert_eq!(note.starts, [], "the first item still runs");
         }
-        facts.arrival(&ended("a"));
-        let Turn::Items(_, items) = run(&workflow, &request, &facts, 4) else { panic!("it has ended") };
+        facts.take_arrival(&ended("a"));
+        let Turn::Items(_, items) = walk_workflow(&workflow, &request, &facts, 4) else {
+            panic!("it has ended")
+        };
         let next = String::from_utf8(items[0].bytes().to_vec()).unwrap();
         let places = ["Of a.", "Of b."].map(|output| next.find(output));
         assert!(places[0].is_some() && places[0] < places[1], "{next}");

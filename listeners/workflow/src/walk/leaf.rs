@@ -17,17 +17,17 @@ pub(super) enum Leaf {
 
 impl Walk<'_> {
     /// A goal or a call of its own, or that of an item.
-    pub(super) fn leaf(&mut self, step: &Step, item: Option<usize>, known: &mut Known) -> Flow {
-        match self.entries(step, item, known, || known.clone()) {
+    pub(super) fn run_leaf(&mut self, step: &Step, item: Option<usize>, known: &mut Known) -> Flow {
+        match self.collect_entries(step, item, known, || known.clone()) {
             Leaf::Waits => Flow::Waits,
             Leaf::Over(entries) => {
                 for entry in entries {
                     if let Output::Failed(failure) = &entry.output
                         && !step.keeps_failure
                     {
-                        return Flow::Failed(at(&entry.label(), failure));
+                        return Flow::Failed(name_step(&entry.label(), failure));
                     }
-                    known.push(entry);
+                    known.push_entry(entry);
                 }
                 Flow::Done
             }
@@ -35,7 +35,7 @@ impl Walk<'_> {
     }
 
     /// The outputs of a goal or a call, once all are there.
-    pub(super) fn entries(
+    pub(super) fn collect_entries(
         &mut self,
         step: &Step,
         item: Option<usize>,
@@ -43,7 +43,7 @@ impl Walk<'_> {
         own_view: impl Fn() -> Known,
     ) -> Leaf {
         let own = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
-        let prefix = base.key("");
+        let prefix = base.key_of("");
         let mut over = Vec::new();
         let mut waits = false;
         let mut take = |unit: Unit, entry: Entry| match unit {
@@ -61,7 +61,7 @@ impl Walk<'_> {
                         Some(supervisor) => {
                             let known = own_view();
                             let label = entry.label();
-                            self.supervised(
+                            self.supervise(
                                 supervisor,
                                 &Pursued { step, goal, agent, known: &known, key: &key, label: &label },
                             )
@@ -69,7 +69,7 @@ impl Walk<'_> {
                         None => {
                             let request =
                                 || shown::goal_request(workflow, step, goal, &own_view(), Asked::default());
-                            self.pursued(step, &key, agent, goal.gives.as_ref(), request)
+                            self.pursue(step, &key, agent, goal.gives.as_ref(), request)
                         }
                     };
                     take(unit, entry);
@@ -78,9 +78,14 @@ impl Walk<'_> {
             StepAction::Call(call) => {
                 let key = format!("{prefix}{}", own.label());
                 let item = |label: &str| {
-                    Ok(items::spawn(label, &call.to, &items::call(call, &own_view())?, &step.budget))
+                    Ok(items::spawn_child(
+                        label,
+                        &call.to,
+                        &items::build_call(call, &own_view())?,
+                        &step.budget,
+                    ))
                 };
-                let unit = self.tried(step, &key, item);
+                let unit = self.try_item(step, &key, item);
                 take(unit, own);
             }
             // Nothing else is a leaf.
@@ -92,7 +97,7 @@ impl Walk<'_> {
 
 impl Walk<'_> {
     /// What came of a request to an agent. A goal that asks for a payload takes no report in its place.
-    pub(super) fn pursued(
+    pub(super) fn pursue(
         &mut self,
         step: &Step,
         key: &str,
@@ -100,8 +105,8 @@ impl Walk<'_> {
         gives: Option<&ElementName>,
         request: impl FnOnce() -> Result<Payload, Failure>,
     ) -> Unit {
-        let item = |label: &str| Ok(items::spawn(label, agent, &request()?, &step.budget));
-        match (self.tried(step, key, item), gives) {
+        let item = |label: &str| Ok(items::spawn_child(label, agent, &request()?, &step.budget));
+        match (self.try_item(step, key, item), gives) {
             (Unit::Over(Output::Payload(report)), Some(gives))
                 if report.name().is(namespaces::CORE, "final-report") =>
             {
@@ -114,7 +119,7 @@ impl Walk<'_> {
 }
 
 /// A failure with the step that it is of.
-pub(super) fn at(label: &str, failure: &Failure) -> Failure {
+pub(super) fn name_step(label: &str, failure: &Failure) -> Failure {
     let words = match failure.code.starts_with("workflow.") {
         true => format!("{label}: {}", failure.words),
         false => format!("{label}: {}: {}", failure.code, failure.words),

@@ -17,7 +17,7 @@ use crate::facts::{FINAL, Facts, State};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
 use crate::note::{Decided, Note, Started};
-use crate::spec::{Step, StepAction, Workflow, found};
+use crate::spec::{Step, StepAction, Workflow, find_step};
 
 /// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
 const MOST: usize = 60;
@@ -81,30 +81,30 @@ fn is_settled(failure: &Failure) -> bool {
 }
 
 /// Walks through the whole workflow.
-pub(crate) fn run(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
+pub(crate) fn walk_workflow(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
     let mut walk = Walk::new(workflow, facts, turn);
     let mut known = Known::of_request(request.clone());
-    let flow = walk.sequence(&workflow.steps, &mut known);
+    let flow = walk.run_sequence(&workflow.steps, &mut known);
     let last = known.last().cloned();
-    walk.ended(flow, |workflow| items::last(workflow, last.as_deref()))
+    walk.end_walk(flow, |workflow| items::build_final(workflow, last.as_deref()))
 }
 
 /// Walks through the branch of a step.
-pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
+pub(crate) fn walk_branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
     let missing = || {
         let words = "the branch is of no step of this workflow";
         Turn::Failed(Failure::new("workflow.unknown-step", words))
     };
     let Some((id, terms, mut known)) = items::branch_read(request) else { return missing() };
-    let Some(step) = found(&workflow.steps, &id) else { return missing() };
+    let Some(step) = find_step(&workflow.steps, &id) else { return missing() };
     let mut walk = Walk::new(workflow, facts, turn);
     let before = known.parts.len();
     let flow = match terms {
-        Terms::Outside => walk.work(step, &mut known),
-        Terms::Inside => walk.bounded(step, &mut known),
+        Terms::Outside => walk.run_work(step, &mut known),
+        Terms::Inside => walk.run_bounded(step, &mut known),
     };
     let is_whole = terms == Terms::Outside && step.has_own_thread();
-    walk.ended(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
+    walk.end_walk(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
 }
 
 impl<'w> Walk<'w> {
@@ -124,18 +124,18 @@ impl<'w> Walk<'w> {
     }
 
     /// The reply that follows.
-    fn ended(mut self, flow: Flow, last: impl FnOnce(&Workflow) -> Result<Payload, Failure>) -> Turn {
+    fn end_walk(mut self, flow: Flow, last: impl FnOnce(&Workflow) -> Result<Payload, Failure>) -> Turn {
         let end = match flow {
             Flow::Waits if self.needs_numbers => return Turn::NeedsNumbers,
             Flow::Waits => {
                 let is_open = self.asks || !self.items.is_empty() || !self.running.is_empty();
-                if !is_open && self.facts.ticking().is_empty() {
+                if !is_open && self.facts.pending_timers().is_empty() {
                     // A wait for nothing is over at once, and would be said again for ever.
                     let words = "nothing runs and nothing can be started";
                     return Turn::Failed(Failure::new("workflow.stuck", words));
                 }
                 if !self.asks && !self.is_full {
-                    self.items.push(items::wait());
+                    self.items.push(items::wait_for_any());
                 }
                 return Turn::Items(self.note, self.items);
             }
@@ -145,7 +145,7 @@ impl<'w> Walk<'w> {
         // Whatever was going to start beside the end stays out of the reply.
         self.note.starts.clear();
         // Timers of a root's call would fire after it.
-        let ticking = self.facts.ticking();
+        let ticking = self.facts.pending_timers();
         if !ticking.is_empty() {
             return Turn::Items(self.note, ticking.iter().map(|id| items::cancel_timer(id)).collect());
         }
@@ -163,9 +163,9 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn sequence(&mut self, steps: &[Step], known: &mut Known) -> Flow {
+    fn run_sequence(&mut self, steps: &[Step], known: &mut Known) -> Flow {
         for step in steps {
-            match self.step(step, known) {
+            match self.run_step(step, known) {
                 Flow::Done => {}
                 other => return other,
             }
@@ -174,14 +174,15 @@ impl<'w> Walk<'w> {
     }
 
     /// A step with its terms.
-    fn step(&mut self, step: &Step, known: &mut Known) -> Flow {
-        let key = known.key(&step.id);
-        if !step.when.is_empty() && !self.decide(&key, "when", || condition::hold(&step.when, known)) {
+    fn run_step(&mut self, step: &Step, known: &mut Known) -> Flow {
+        let key = known.key_of(&step.id);
+        if !step.when.is_empty() && !self.decide_once(&key, "when", || condition::all_hold(&step.when, known))
+        {
             return Flow::Done;
         }
-        match self.bounded(step, known) {
+        match self.run_bounded(step, known) {
             Flow::Failed(failure) if step.keeps_failure => {
-                known.push(Entry::new(&step.id, Output::Failed(failure)));
+                known.push_entry(Entry::new(&step.id, Output::Failed(failure)));
                 Flow::Done
             }
             other => other,
@@ -189,84 +190,86 @@ impl<'w> Walk<'w> {
     }
 
     /// A step within its time.
-    fn bounded(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_bounded(&mut self, step: &Step, known: &mut Known) -> Flow {
         match step.timeout_ms {
-            Some(ms) => self.timed(step, &known.key(&step.id), ms, known),
-            None => self.whole(step, known),
+            Some(ms) => self.run_timed(step, &known.key_of(&step.id), ms, known),
+            None => self.run_whole(step, known),
         }
     }
 
     /// A step with all its branches.
-    fn whole(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_whole(&mut self, step: &Step, known: &mut Known) -> Flow {
         match (&step.each, &step.work) {
-            (Some(each), _) => self.each(step, each, known),
+            (Some(each), _) => self.run_each(step, each, known),
             (None, _) if step.has_own_thread() && !self.is_done_here(step, known) => {
                 self.own_thread(step, known)
             }
-            (None, StepAction::Parallel { steps, at_once }) => self.parallel(step, (steps, *at_once), known),
-            (None, _) => self.work(step, known),
+            (None, StepAction::Parallel { steps, at_once }) => {
+                self.run_parallel(step, (steps, *at_once), known)
+            }
+            (None, _) => self.run_work(step, known),
         }
     }
 
     /// Whether this thread has begun with a step that others have threads of their own for, as earlier versions did.
     fn is_done_here(&self, step: &Step, known: &Known) -> bool {
-        let key = known.key(&step.id);
-        let has_begun = |key: &str| !self.facts.tries(key).is_empty();
+        let key = known.key_of(&step.id);
+        let has_begun = |key: &str| !self.facts.tries_of(key).is_empty();
         has_begun(&format!("commit:{key}")) || has_begun(&format!("timeout:{key}")) && !has_begun(&key)
     }
 
     /// What a step does, once.
-    fn work(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_work(&mut self, step: &Step, known: &mut Known) -> Flow {
         match &step.work {
-            StepAction::Do(_) | StepAction::Call(_) => self.leaf(step, None, known),
-            StepAction::Ask(question) => self.ask(step, question, known),
-            StepAction::Wait { ms } => self.wait(step, *ms, known),
-            StepAction::Group { steps } => self.sequence(steps, known),
-            StepAction::Parallel { steps, at_once } => self.parallel(step, (steps, *at_once), known),
+            StepAction::Do(_) | StepAction::Call(_) => self.run_leaf(step, None, known),
+            StepAction::Ask(question) => self.ask_question(step, question, known),
+            StepAction::Wait { ms } => self.run_wait(step, *ms, known),
+            StepAction::Group { steps } => self.run_sequence(steps, known),
+            StepAction::Parallel { steps, at_once } => self.run_parallel(step, (steps, *at_once), known),
             StepAction::Repeat { steps, until, at_most } => {
-                self.repeat(step, (steps, until, *at_most), known)
+                self.run_repeat(step, (steps, until, *at_most), known)
             }
         }
     }
 
     /// A step that may take so long. What runs of it by then is cancelled.
-    fn timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
+    fn run_timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
         let timer = format!("timeout:{key}");
-        let state = self.facts.tries(&timer).last();
+        let state = self.facts.tries_of(&timer).last();
         let over = || {
             let away = match state {
                 Some(State::Fired(Some(away))) => format!(" (it waits: {away})"),
                 _ => String::new(),
             };
-            let words = format!("it took longer than {}{away}", items::duration(ms));
+            let words = format!("it took longer than {}{away}", items::format_duration(ms));
             Failure::new("workflow.timeout", words)
         };
-        if self.facts.decided(key, "timeout") == Some(true) {
+        if self.facts.find_decision(key, "timeout") == Some(true) {
             return Flow::Failed(over());
         }
         let (is_over, was_frozen) = (matches!(state, Some(State::Fired(_))), self.is_frozen);
         let before = self.running.len();
         self.is_frozen |= is_over;
-        let flow = self.whole(step, known);
+        let flow = self.run_whole(step, known);
         self.is_frozen = was_frozen;
         if !matches!(flow, Flow::Waits) {
             return flow;
         }
         if is_over && !was_frozen {
-            self.decide(key, "timeout", || true);
+            self.decide_once(key, "timeout", || true);
             let cancelled = self.running.split_off(before);
             self.items.extend(cancelled.iter().map(|id| items::cancel_thread(id)));
             return Flow::Failed(over());
         }
         if state.is_none() {
-            self.start(&timer, 1, |id| items::timer(id, ms));
+            self.start_item(&timer, 1, |id| items::start_timer(id, ms));
         }
         Flow::Waits
     }
 
     /// What was decided, or is now.
-    fn decide(&mut self, key: &str, question: &str, how: impl FnOnce() -> bool) -> bool {
-        if let Some(answer) = self.facts.decided(key, question) {
+    fn decide_once(&mut self, key: &str, question: &str, how: impl FnOnce() -> bool) -> bool {
+        if let Some(answer) = self.facts.find_decision(key, question) {
             return answer;
         }
         let answer = how();
@@ -276,7 +279,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Starts something, which is given the label that is its own in the call.
-    fn start(&mut self, key: &str, number: u32, item: impl FnOnce(&str) -> Payload) {
+    fn start_item(&mut self, key: &str, number: u32, item: impl FnOnce(&str) -> Payload) {
         if self.is_frozen {
             return;
         }
@@ -292,24 +295,29 @@ impl<'w> Walk<'w> {
     }
 
     /// Something that is tried again where it fails, as often as its step says.
-    fn tried(&mut self, step: &Step, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
-        self.within(step.tries, step.pause_ms, key, item)
+    fn try_item(
+        &mut self,
+        step: &Step,
+        key: &str,
+        item: impl FnOnce(&str) -> Result<Payload, Failure>,
+    ) -> Unit {
+        self.try_within(step.tries, step.pause_ms, key, item)
     }
 
     /// Something that is not tried again.
-    fn once(&mut self, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
-        self.within(1, (0, 0), key, item)
+    fn try_once(&mut self, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
+        self.try_within(1, (0, 0), key, item)
     }
 
     /// Something that is tried so often in all, with pauses between the first and the longest.
-    fn within(
+    fn try_within(
         &mut self,
         most: u32,
         (first, longest): (u64, u64),
         key: &str,
         item: impl FnOnce(&str) -> Result<Payload, Failure>,
     ) -> Unit {
-        let tries = self.facts.tries(key);
+        let tries = self.facts.tries_of(key);
         let failed = match tries.last() {
             Some(State::Ended(Output::Failed(failure))) => Some(of_branch(self.workflow, failure)),
             _ => None,
@@ -318,10 +326,10 @@ impl<'w> Walk<'w> {
         match tries.last() {
             Some(_) if failed.as_ref().is_some_and(|failure| number < most && !is_settled(failure)) => {
                 let pause = first.saturating_mul(1 << number.saturating_sub(1).min(32)).min(longest);
-                let pauses = self.facts.tries(&format!("pause:{key}"));
+                let pauses = self.facts.tries_of(&format!("pause:{key}"));
                 match pauses.get(tries.len() - 1) {
                     None => {
-                        self.start(&format!("pause:{key}"), number, |id| items::timer(id, pause));
+                        self.start_item(&format!("pause:{key}"), number, |id| items::start_timer(id, pause));
                         return Unit::Waits;
                     }
                     Some(State::Fired(_) | State::Ended(_)) => {}
@@ -338,9 +346,9 @@ impl<'w> Walk<'w> {
             Some(_) => return Unit::Waits,
             None => {}
         }
-        match item(&items::label(key)) {
+        match item(&items::label_child(key)) {
             Ok(payload) => {
-                self.start(key, number + 1, |_| payload);
+                self.start_item(key, number + 1, |_| payload);
                 Unit::Waits
             }
             Err(failure) => Unit::Over(Output::Failed(failure)),

@@ -8,13 +8,13 @@ use crate::known::{Entry, Known, Part, is_converged};
 use crate::spec::{RepeatUntil, Step};
 
 impl Walk<'_> {
-    pub(super) fn repeat(
+    pub(super) fn run_repeat(
         &mut self,
         step: &Step,
         (steps, until, at_most): (&[Step], &RepeatUntil, u32),
         known: &mut Known,
     ) -> Flow {
-        let key = known.key(&step.id);
+        let key = known.key_of(&step.id);
         let mut passes: Vec<Vec<Arc<Entry>>> = Vec::new();
         let mut is_enough = false;
         for n in 1..=at_most {
@@ -22,7 +22,7 @@ impl Walk<'_> {
             inner.parts.extend((1..).zip(&passes).map(|(n, pass)| Part::Pass { n, entries: pass.clone() }));
             inner.within.push((step.id.clone(), n));
             let before = inner.parts.len();
-            match self.sequence(steps, &mut inner) {
+            match self.run_sequence(steps, &mut inner) {
                 Flow::Done => {}
                 other => return other,
             }
@@ -32,14 +32,14 @@ impl Walk<'_> {
             });
             let own: Vec<Arc<Entry>> = own.collect();
             let question = if *until == RepeatUntil::Converged { "converged" } else { "until" };
-            is_enough = self.decide(&format!("{key}.{n}"), question, || match until {
+            is_enough = self.decide_once(&format!("{key}.{n}"), question, || match until {
                 RepeatUntil::Converged => {
                     own.last().and_then(|last| last.payload()).is_some_and(is_converged)
                 }
                 RepeatUntil::Holds(conditions) => {
                     let mut known = known.clone();
                     known.parts.extend(own.iter().cloned().map(Part::Entry));
-                    condition::hold(conditions, &known)
+                    condition::all_hold(conditions, &known)
                 }
             });
             // Who finds nothing left to change has the pass before in mind.

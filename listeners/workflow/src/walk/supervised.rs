@@ -11,7 +11,7 @@ use crate::known::{Entry, Failure, Known, Output};
 use crate::note::Reconciled;
 use crate::shown::{self, Asked};
 use crate::spec::{ElementName, Goal, Path, Step, Supervisor};
-use crate::supervision::{self, element};
+use crate::supervision::{self, name_element};
 
 /// A goal that one agent pursues.
 pub(super) struct Pursued<'p> {
@@ -51,20 +51,21 @@ enum Decision {
 
 impl Walk<'_> {
     /// What came of a goal under supervision.
-    pub(super) fn supervised(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Unit {
-        match self.rounds(supervisor, of) {
+    pub(super) fn supervise(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Unit {
+        match self.run_rounds(supervisor, of) {
             Ok(output) => Unit::Over(Output::Payload(output)),
             Err(unit) => unit,
         }
     }
 
-    fn rounds(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Result<Payload, Unit> {
-        let words = (supervision::COMMIT, element("commit"));
-        let commitment = self.request(of, &format!("commit:{}", of.key), of.agent, Some(words), &[], None)?;
+    fn run_rounds(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Result<Payload, Unit> {
+        let words = (supervision::COMMIT, name_element("commit"));
+        let commitment =
+            self.request_goal(of, &format!("commit:{}", of.key), of.agent, Some(words), &[], None)?;
         let mut round = Round { of, key: of.key.to_owned(), commitment, corrected: None };
         loop {
-            let output = self.output(&round)?;
-            match self.decision(supervisor, &round, &output)? {
+            let output = self.find_output(&round)?;
+            match self.find_decision(supervisor, &round, &output)? {
                 Decision::Continue => return Ok(output),
                 Decision::Reorient(wanted) => {
                     round.key = format!("{}:2", of.key);
@@ -75,36 +76,38 @@ impl Walk<'_> {
     }
 
     /// The output of a round.
-    fn output(&mut self, round: &Round<'_>) -> Result<Payload, Unit> {
-        let mut seen = vec![round.seen("commit:", &round.commitment)];
-        seen.extend(round.corrected.as_ref().map(|(_, output)| round.seen("", output)));
-        self.request(round.of, &round.key, round.of.agent, None, &seen, round.correction())
+    fn find_output(&mut self, round: &Round<'_>) -> Result<Payload, Unit> {
+        let mut seen = vec![round.show_entry("commit:", &round.commitment)];
+        seen.extend(round.corrected.as_ref().map(|(_, output)| round.show_entry("", output)));
+        self.request_goal(round.of, &round.key, round.of.agent, None, &seen, round.correction())
     }
 
     /// What the supervisor decides about an output, if there is a reason to ask.
-    fn decision(
+    fn find_decision(
         &mut self,
         supervisor: &Supervisor,
         round: &Round<'_>,
         output: &Payload,
     ) -> Result<Decision, Unit> {
         let of = round.of;
-        let mut seen = vec![round.seen("commit:", &round.commitment), round.seen("", output)];
-        let words = (supervision::ASSESS, element("assessment"));
+        let mut seen = vec![round.show_entry("commit:", &round.commitment), round.show_entry("", output)];
+        let words = (supervision::ASSESS, name_element("assessment"));
         let key = format!("assess:{}", round.key);
-        let assessment = self.request(of, &key, of.agent, Some(words), &seen, round.correction())?;
-        let triggers = self.reconcile(round, &assessment);
-        seen.push(round.seen("assess:", &assessment));
+        let assessment = self.request_goal(of, &key, of.agent, Some(words), &seen, round.correction())?;
+        let triggers = self.compare_output(round, &assessment);
+        seen.push(round.show_entry("assess:", &assessment));
         let by = match supervisor {
             Supervisor::Person => format!("{} has pursued it", of.agent),
             Supervisor::Agent(_) if triggers.is_empty() => return Ok(Decision::Continue),
             Supervisor::Agent(name) => {
                 let mut shown = seen.clone();
-                shown.push(round.seen("reconcile:", &supervision::reconcile(&of.step.id, &triggers)));
+                shown.push(
+                    round.show_entry("reconcile:", &supervision::write_comparison(&of.step.id, &triggers)),
+                );
                 let words = if round.is_last() { supervision::LAST_VERDICT } else { supervision::VERDICT };
-                let words = (words, element("verdict"));
+                let words = (words, name_element("verdict"));
                 let key = format!("verdict:{}", round.key);
-                let verdict = self.request(of, &key, name, Some(words), &shown, round.correction())?;
+                let verdict = self.request_goal(of, &key, name, Some(words), &shown, round.correction())?;
                 match verdict.attribute("value").as_deref() {
                     Some(supervision::CONTINUE) => return Ok(Decision::Continue),
                     Some(supervision::REORIENT) if !round.is_last() => {
@@ -113,29 +116,29 @@ impl Walk<'_> {
                             words: verdict.text(),
                         }));
                     }
-                    _ => seen.push(round.seen("verdict:", &verdict)),
+                    _ => seen.push(round.show_entry("verdict:", &verdict)),
                 }
                 format!("{name} has paused it")
             }
         };
-        self.person(round, &by, &triggers, seen)
+        self.ask_person(round, &by, &triggers, seen)
     }
 
     /// Asks a person what to do with an output.
-    fn person(
+    fn ask_person(
         &mut self,
         round: &Round<'_>,
         by: &str,
         triggers: &[String],
         seen: Vec<Entry>,
     ) -> Result<Decision, Unit> {
-        let mut question = supervision::question(round.of.label, by, triggers, round.is_last());
+        let mut question = supervision::build_question(round.of.label, by, triggers, round.is_last());
         let mut known = round.of.known.clone();
         for entry in seen {
             question.shows.push(Path { goal: entry.id.clone(), agent: None, fields: Vec::new() });
-            known.push(entry);
+            known.push_entry(entry);
         }
-        let said = over(self.answer(&format!("ask:{}", round.key), &question, &known))?;
+        let said = take_output(self.find_answer(&format!("ask:{}", round.key), &question, &known))?;
         let note = said.text();
         match said.attribute("choice").as_deref() {
             Some(supervision::CONTINUE) => Ok(Decision::Continue),
@@ -152,17 +155,17 @@ impl Walk<'_> {
     }
 
     /// Compares an output with its commitment, once.
-    fn reconcile(&mut self, round: &Round<'_>, assessment: &Payload) -> Vec<String> {
-        if let Some(triggers) = self.facts.reconciled(&round.key) {
+    fn compare_output(&mut self, round: &Round<'_>, assessment: &Payload) -> Vec<String> {
+        if let Some(triggers) = self.facts.find_triggers(&round.key) {
             return triggers.to_vec();
         }
-        let triggers = supervision::triggers(&round.commitment, assessment);
+        let triggers = supervision::find_triggers(&round.commitment, assessment);
         self.note.reconciled.push(Reconciled { key: round.key.clone(), triggers: triggers.clone() });
         triggers
     }
 
     /// Asks an agent to pursue the goal, or what `instead` says.
-    fn request(
+    fn request_goal(
         &mut self,
         of: &Pursued<'_>,
         key: &str,
@@ -175,7 +178,7 @@ impl Walk<'_> {
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
         let asked = Asked { instead, more, correction };
         let request = || shown::goal_request(workflow, of.step, of.goal, of.known, asked);
-        over(self.pursued(of.step, key, agent, gives.as_ref(), request))
+        take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
 }
 
@@ -191,13 +194,13 @@ impl Round<'_> {
     }
 
     /// A part of the round as others see it.
-    fn seen(&self, what: &str, payload: &Payload) -> Entry {
+    fn show_entry(&self, what: &str, payload: &Payload) -> Entry {
         Entry::new(&format!("{what}{}", self.of.label), Output::Payload(payload.clone()))
     }
 }
 
 /// What came of something that succeeded; anything else ends the walk through the goal.
-fn over(unit: Unit) -> Result<Payload, Unit> {
+fn take_output(unit: Unit) -> Result<Payload, Unit> {
     match unit {
         Unit::Over(Output::Payload(payload)) => Ok(payload),
         other => Err(other),
@@ -208,7 +211,7 @@ fn over(unit: Unit) -> Result<Payload, Unit> {
 mod tests {
     use systole_kit::{DocumentLimits, Payload, namespaces};
 
-    use super::super::{Turn, run};
+    use super::super::{Turn, walk_workflow};
     use crate::facts::Facts;
     use crate::note::{Note, Started};
     use crate::spec::{ElementName, Goal, Step, StepAction, Workflow};
@@ -238,14 +241,14 @@ mod tests {
         let starts = (1..).zip(starts);
         let started =
             starts.clone().map(|(ordinal, (key, _))| Started { ordinal, key: (*key).to_owned(), number: 1 });
-        facts.note(&Note { starts: started.collect(), ..Note::default() });
-        starts.for_each(|(ordinal, (_, answer))| facts.answer(ordinal, &core(answer)));
-        arrivals.iter().for_each(|arrival| facts.arrival(&core(arrival)));
+        facts.take_note(&Note { starts: started.collect(), ..Note::default() });
+        starts.for_each(|(ordinal, (_, answer))| facts.take_answer(ordinal, &core(answer)));
+        arrivals.iter().for_each(|arrival| facts.take_arrival(&core(arrival)));
         facts
     }
 
     fn turn(steps: Vec<Step>, facts: &Facts) -> Turn {
-        run(
+        walk_workflow(
             &workflow(steps),
             &Payload::read(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap(),
             facts,
@@ -315,7 +318,7 @@ mod tests {
         let wait = || vec![Step::new("rest", StepAction::Wait { ms: 1000 }), goal("answer")];
         let mut facts = facts(&[("rest", "timer-set id='t1-1'/>")], &[]);
         assert!(matches!(turn(wait(), &facts), Turn::Items(..)), "it waits for the timer");
-        facts.answer(9, &core("timer-cancelled id='t1-1'/>"));
+        facts.take_answer(9, &core("timer-cancelled id='t1-1'/>"));
         let Turn::Failed(failure) = turn(wait(), &facts) else { panic!("it waits for nothing") };
         assert_eq!(failure.code, "workflow.stuck");
     }

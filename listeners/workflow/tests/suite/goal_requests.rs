@@ -37,7 +37,7 @@ fn seen(id: &str, text: &str) -> EarlierOutput {
 
 /// The payload, after our model of the vocabulary accepted it.
 fn judged(request: &GoalRequest<'_>) -> Payload {
-    let payload = request.payload().unwrap();
+    let payload = request.to_payload().unwrap();
     let model = SchemaModel::read(WORKFLOW_XSD).unwrap();
     assert_eq!(model.explain(payload.bytes()), None, "{}", String::from_utf8_lossy(payload.bytes()));
     assert!(model.declares_all(payload.bytes()));
@@ -92,7 +92,7 @@ fn f1_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
     ];
     let request = GoalRequest { converges: true, ..request(context, goal) };
     golden("converges.xml", &request);
-    let shown = String::from_utf8(request.payload().unwrap().child().unwrap().bytes().to_vec()).unwrap();
+    let shown = String::from_utf8(request.to_payload().unwrap().child().unwrap().bytes().to_vec()).unwrap();
     assert!(!shown.contains("converge"), "{shown}");
 }
 
@@ -133,7 +133,7 @@ fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
     let bell = request(Vec::new(), goal("frame", "a\u{0}b\u{fffe}c"));
     assert_eq!(texts(&judged(&bell)), ["a\u{fffd}b\u{fffd}c"]);
     let long = "x".repeat(1 << 20);
-    let fault = request(vec![seen("request", &long)], goal("frame", "Go.")).payload().unwrap_err();
+    let fault = request(vec![seen("request", &long)], goal("frame", "Go.")).to_payload().unwrap_err();
     assert_eq!(fault.code, systole_kit::codes::TOO_LARGE);
 }
 

@@ -42,10 +42,10 @@ pub(crate) fn is_listed(command: &str, patterns: &[String]) -> bool {
     let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
     is_simple
         && words.first().is_some_and(|first| is_program(first))
-        && patterns.iter().any(|pattern| fits(&words, pattern))
+        && patterns.iter().any(|pattern| fits_pattern(&words, pattern))
 }
 
-fn fits(words: &[&str], pattern: &str) -> bool {
+fn fits_pattern(words: &[&str], pattern: &str) -> bool {
     if check_shell_pattern(pattern).is_err() {
         return false;
     }

@@ -50,7 +50,7 @@ struct KeptOutput {
 }
 
 impl KeptOutput {
-    fn add(&mut self, bytes: &[u8]) {
+    fn add_bytes(&mut self, bytes: &[u8]) {
         let room = limits::OUTPUT_BYTES.saturating_sub(self.first.len()).min(bytes.len());
         let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
         self.first.extend_from_slice(first);
@@ -60,7 +60,7 @@ impl KeptOutput {
         self.left_out += surplus as u64;
     }
 
-    fn text(mut self) -> String {
+    fn into_text(mut self) -> String {
         if self.left_out == 0 {
             self.first.extend(self.last);
             return plain_output(&self.first);
@@ -83,13 +83,13 @@ impl HowEnded {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(mut command: Command, bound: &CommandBound<'_>) -> io::Result<CommandEnd> {
+pub(crate) fn run_command(mut command: Command, bound: &CommandBound<'_>) -> io::Result<CommandEnd> {
     let (mut reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
     let mut child = command.spawn()?;
     // Only the process holds the ends for writing now.
     drop(command);
-    let watched = watch(&mut child, &mut reader, bound);
+    let watched = watch_child(&mut child, &mut reader, bound);
     let group = Pid::from_child(&child);
     if watched.is_err() {
         // The group must not go on unwatched.
@@ -97,11 +97,11 @@ pub(crate) fn run(mut command: Command, bound: &CommandBound<'_>) -> io::Result<
         child.wait()?;
     }
     let (how, kept) = watched?;
-    Ok(CommandEnd { how, output: kept.text() })
+    Ok(CommandEnd { how, output: kept.into_text() })
 }
 
 /// Reads until the process ends, or must.
-fn watch(
+fn watch_child(
     child: &mut Child,
     reader: &mut PipeReader,
     bound: &CommandBound<'_>,
@@ -141,7 +141,7 @@ fn watch(
     while is_open && ended.elapsed() < limits::DRAIN_TIME {
         is_open = read_some(reader, &mut kept, 20)?;
     }
-    Ok((early.unwrap_or_else(|| how(status)), kept))
+    Ok((early.unwrap_or_else(|| read_status(status)), kept))
 }
 
 /// Whether the process has ended. It is left to be waited for.
@@ -162,11 +162,11 @@ fn read_some(reader: &mut PipeReader, kept: &mut KeptOutput, millis: u32) -> io:
     }
     let mut portion = [0; 16 << 10];
     let count = reader.read(&mut portion)?;
-    kept.add(portion.get(..count).unwrap_or_default());
+    kept.add_bytes(portion.get(..count).unwrap_or_default());
     Ok(count > 0)
 }
 
-fn how(status: ExitStatus) -> HowEnded {
+fn read_status(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
         (Some(code), _) => HowEnded::Exit(code),
         (None, signal) => HowEnded::Signal(signal.unwrap_or(0)),
@@ -181,14 +181,14 @@ mod tests {
     fn g2_output_keeps_its_start_and_its_end() {
         let mut kept = KeptOutput::default();
         for number in 0..40_000 {
-            kept.add(format!("{number}\n").as_bytes());
+            kept.add_bytes(format!("{number}\n").as_bytes());
         }
-        let text = kept.text();
+        let text = kept.into_text();
         assert!(text.starts_with("0\n1\n") && text.ends_with("39998\n39999\n"));
         assert!(text.contains(" bytes left out]") && text.len() < 2 * limits::OUTPUT_BYTES + 100);
         let mut short = KeptOutput::default();
-        short.add(&[b'a'; limits::OUTPUT_BYTES]);
-        short.add(b"b");
-        assert_eq!(short.text().len(), limits::OUTPUT_BYTES + 1);
+        short.add_bytes(&[b'a'; limits::OUTPUT_BYTES]);
+        short.add_bytes(b"b");
+        assert_eq!(short.into_text().len(), limits::OUTPUT_BYTES + 1);
     }
 }

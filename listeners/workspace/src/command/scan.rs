@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rustix::fs::{FileType, OFlags, ResolveFlags, fstat};
 use systole_folder::{FolderRoot, HiddenNames, WorkBound, walk};
 
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::limits;
 use crate::outcome::ChangedFile;
 
@@ -42,13 +42,13 @@ impl FolderScan {
     pub(crate) fn look(root: &FolderRoot, earlier: &FolderScan, bound: WorkBound<'_>) -> FolderScan {
         let walked = walk(root, ".", HiddenNames::Listed, bound);
         let mut scan =
-            FolderScan { is_partial: walked.is_partial, hooks: hooks(root), ..FolderScan::default() };
+            FolderScan { is_partial: walked.is_partial, hooks: list_hooks(root), ..FolderScan::default() };
         let mut hashed = 0;
         for path in walked.paths {
             if path.split('/').any(|part| BUILT.contains(&part)) {
                 continue;
             }
-            let Some((stamp, size)) = stamp(root, &path) else { continue };
+            let Some((stamp, size)) = read_stamp(root, &path) else { continue };
             let known = earlier.files.get(&path).filter(|known| known.stamp == stamp);
             let hash = match known.and_then(|known| known.hash.clone()) {
                 Some(hash) => Some(hash),
@@ -60,7 +60,7 @@ impl FolderScan {
                 None => {
                     hashed += size;
                     let most = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1);
-                    root.read_found(&path, most).map(|bytes| sha256(&bytes))
+                    root.read_found(&path, most).map(|bytes| hash_bytes(&bytes))
                 }
             };
             scan.files.insert(path, ScannedFile { stamp, hash });
@@ -69,7 +69,7 @@ impl FolderScan {
     }
 
     /// The files that differ in a later look, and whether there are more than are listed.
-    pub(crate) fn changed(&self, later: &FolderScan, of: usize) -> (Vec<ChangedFile>, bool) {
+    pub(crate) fn find_changes(&self, later: &FolderScan, of: usize) -> (Vec<ChangedFile>, bool) {
         let mut found = Vec::new();
         let paths: std::collections::BTreeSet<&String> =
             self.files.keys().chain(later.files.keys()).collect();
@@ -108,7 +108,7 @@ impl FolderScan {
 
 type Stamp = (i64, i64, u64, i64, u64, u64, u32);
 
-fn stamp(root: &FolderRoot, path: &str) -> Option<(Stamp, u64)> {
+fn read_stamp(root: &FolderRoot, path: &str) -> Option<(Stamp, u64)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let file = root.resolve(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
     let stat = fstat(&file).ok()?;
@@ -121,7 +121,7 @@ fn stamp(root: &FolderRoot, path: &str) -> Option<(Stamp, u64)> {
 }
 
 /// What is in the repository that could run a program. Its files are denied, and so not in the list of changed ones.
-fn hooks(root: &FolderRoot) -> BTreeMap<String, String> {
+fn list_hooks(root: &FolderRoot) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut names = vec![".git".to_owned(), ".git/config".to_owned(), ".git/info/attributes".to_owned()];
     if let Some(entries) = root.folder(".git/hooks").ok().and_then(|folder| rustix::fs::Dir::new(folder).ok())
@@ -131,9 +131,9 @@ fn hooks(root: &FolderRoot) -> BTreeMap<String, String> {
         }
     }
     for name in names {
-        if let (Some((stamp, _)), hash) = (stamp(root, &name), root.read_found(&name, HOOK_BYTES)) {
+        if let (Some((stamp, _)), hash) = (read_stamp(root, &name), root.read_found(&name, HOOK_BYTES)) {
             // A change of permissions makes a hook of a sample.
-            let hash = hash.map_or_else(|| format!("{stamp:?}"), |bytes| sha256(&bytes));
+            let hash = hash.map_or_else(|| format!("{stamp:?}"), |bytes| hash_bytes(&bytes));
             found.insert(name, format!("{hash} {}", stamp.6));
         }
     }

@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use systole_folder::FolderRoot;
 use systole_kit::characters;
 
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::limits;
 
 /// The script around a command of a session. Its arguments are the folder of the session, the variables that the order
@@ -43,7 +43,7 @@ pub(crate) struct OpenSession {
 }
 
 /// The words of the process that runs a command.
-pub(crate) fn words(command: &str, session: Option<&OpenSession>) -> Vec<String> {
+pub(crate) fn build_words(command: &str, session: Option<&OpenSession>) -> Vec<String> {
     let bash = ["bash", "--noprofile", "--norc", "-c"].map(str::to_owned);
     let mut words = bash.to_vec();
     match session {
@@ -67,15 +67,15 @@ impl Sessions {
     }
 
     /// The folder of a session. Its path has a hash of the thread's name, because a name may hold any characters.
-    pub(crate) fn folder(&self, thread: &str, name: &str) -> PathBuf {
-        let thread = sha256(thread.as_bytes());
+    pub(crate) fn folder_of(&self, thread: &str, name: &str) -> PathBuf {
+        let thread = hash_bytes(thread.as_bytes());
         self.0.join(thread.get(..24).unwrap_or_default()).join(name)
     }
 
     /// The same, made if it is not there.
-    pub(crate) fn make(&self, thread: &str, name: &str) -> io::Result<PathBuf> {
+    pub(crate) fn make_folder(&self, thread: &str, name: &str) -> io::Result<PathBuf> {
         use std::os::unix::fs::DirBuilderExt as _;
-        let folder = self.folder(thread, name);
+        let folder = self.folder_of(thread, name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         Ok(folder)
     }
@@ -88,7 +88,7 @@ impl Sessions {
         thread: &str,
         name: &str,
     ) -> Option<String> {
-        let kept = small_file(&self.folder(thread, name), "folder").ok()??;
+        let kept = small_file(&self.folder_of(thread, name), "folder").ok()??;
         let kept = String::from_utf8(kept).ok()?;
         let below = Path::new(kept.trim_end_matches('\n')).strip_prefix(root_path).ok()?.to_str()?.to_owned();
         let below = if below.is_empty() { ".".to_owned() } else { below };
@@ -100,8 +100,8 @@ impl Sessions {
     ///
     /// # Errors
     /// If they cannot be shown.
-    pub(crate) fn variables(&self, thread: &str, name: &str) -> Result<String, &'static str> {
-        let kept = match small_file(&self.folder(thread, name), "variables") {
+    pub(crate) fn read_variables(&self, thread: &str, name: &str) -> Result<String, &'static str> {
+        let kept = match small_file(&self.folder_of(thread, name), "variables") {
             Ok(kept) => kept.unwrap_or_default(),
             Err(_) => return Err("its session keeps variables that cannot be read; use another session"),
         };
@@ -114,7 +114,7 @@ impl Sessions {
     }
 
     /// Forgets the sessions of all but the latest threads.
-    pub(crate) fn prune(&self) -> io::Result<()> {
+    pub(crate) fn prune_old(&self) -> io::Result<()> {
         let entries = match fs::read_dir(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,

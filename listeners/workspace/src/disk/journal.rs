@@ -125,58 +125,58 @@ impl Journal {
         Ok(Journal { changes, _lock: lock })
     }
 
-    fn folder(&self, change: &str) -> PathBuf {
+    fn folder_of(&self, change: &str) -> PathBuf {
         self.changes.join(change)
     }
 
     /// Where the bytes are kept that a file held before.
-    pub(crate) fn kept(&self, change: &str, number: usize) -> PathBuf {
-        self.folder(change).join(format!("before.{number}"))
+    pub(crate) fn backup_path(&self, change: &str, number: usize) -> PathBuf {
+        self.folder_of(change).join(format!("before.{number}"))
     }
 
     /// Puts down what is about to happen, with the bytes that each file holds.
-    pub(crate) fn begin(&self, record: &ChangeRecord, before: &[Option<&[u8]>]) -> io::Result<()> {
-        let folder = self.folder(&record.change);
+    pub(crate) fn begin_change(&self, record: &ChangeRecord, before: &[Option<&[u8]>]) -> io::Result<()> {
+        let folder = self.folder_of(&record.change);
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => fs::create_dir(&folder)?,
         }
-        sync(&self.changes)?;
+        sync_folder(&self.changes)?;
         for (number, bytes) in before.iter().enumerate() {
             if let Some(bytes) = bytes {
-                let mut file = File::create_new(self.kept(&record.change, number))?;
+                let mut file = File::create_new(self.backup_path(&record.change, number))?;
                 file.write_all(bytes)?;
                 file.sync_all()?;
             }
         }
-        put(&folder, Stage::Open.name(), &serde_json::to_vec(record)?)
+        put_file(&folder, Stage::Open.name(), &serde_json::to_vec(record)?)
     }
 
     /// Notes how far a change set came.
-    pub(crate) fn advance(&self, change: &str, from: Stage, to: Stage) -> io::Result<()> {
-        let folder = self.folder(change);
+    pub(crate) fn advance_stage(&self, change: &str, from: Stage, to: Stage) -> io::Result<()> {
+        let folder = self.folder_of(change);
         fs::rename(folder.join(from.name()), folder.join(to.name()))?;
-        sync(&folder)
+        sync_folder(&folder)
     }
 
     /// How far a change set came, and its record.
-    pub(crate) fn find(&self, change: &str) -> io::Result<Option<(Stage, ChangeRecord)>> {
+    pub(crate) fn find_change(&self, change: &str) -> io::Result<Option<(Stage, ChangeRecord)>> {
         if !is_change(change) {
             return Ok(None);
         }
         for stage in Stage::ALL {
-            let Some(bytes) = read(&self.folder(change).join(stage.name()))? else { continue };
+            let Some(bytes) = read_file(&self.folder_of(change).join(stage.name()))? else { continue };
             return Ok(Some((stage, serde_json::from_slice(&bytes)?)));
         }
         Ok(None)
     }
 
     /// The change sets that are neither complete nor taken back, with how far they came.
-    pub(crate) fn unsettled(&self) -> io::Result<Vec<(Stage, ChangeRecord)>> {
+    pub(crate) fn list_unsettled(&self) -> io::Result<Vec<(Stage, ChangeRecord)>> {
         let mut found = Vec::new();
-        for change in self.all()? {
+        for change in self.list_all()? {
             if let Some((stage @ (Stage::Open | Stage::Writing | Stage::Closing | Stage::Left), record)) =
-                self.find(&change)?
+                self.find_change(&change)?
             {
                 found.push((stage, record));
             }
@@ -184,7 +184,7 @@ impl Journal {
         Ok(found)
     }
 
-    fn all(&self) -> io::Result<Vec<String>> {
+    fn list_all(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.changes)? {
             let name = entry?.file_name();
@@ -195,51 +195,51 @@ impl Journal {
 
     /// Notes that a command is about to run.
     pub(crate) fn begin_command(&self, change: &str, of: usize) -> io::Result<()> {
-        put(&self.folder(change), BEGUN, of.to_string().as_bytes())
+        put_file(&self.folder_of(change), BEGUN, of.to_string().as_bytes())
     }
 
     /// The element whose command was begun last.
-    pub(crate) fn begun(&self, change: &str) -> io::Result<Option<usize>> {
-        let bytes = read(&self.folder(change).join(BEGUN))?;
+    pub(crate) fn last_begun(&self, change: &str) -> io::Result<Option<usize>> {
+        let bytes = read_file(&self.folder_of(change).join(BEGUN))?;
         Ok(bytes.and_then(|bytes| String::from_utf8_lossy(&bytes).trim().parse().ok()))
     }
 
     /// Keeps the result of a change set.
     pub(crate) fn put_result(&self, change: &str, payload: &[u8]) -> io::Result<()> {
-        put(&self.folder(change), RESULT, payload)
+        put_file(&self.folder_of(change), RESULT, payload)
     }
 
-    pub(crate) fn result(&self, change: &str) -> io::Result<Option<Vec<u8>>> {
-        if is_change(change) { read(&self.folder(change).join(RESULT)) } else { Ok(None) }
+    pub(crate) fn read_result(&self, change: &str) -> io::Result<Option<Vec<u8>>> {
+        if is_change(change) { read_file(&self.folder_of(change).join(RESULT)) } else { Ok(None) }
     }
 
     pub(crate) fn put_report(&self, change: &str, words: &str) -> io::Result<()> {
-        put(&self.folder(change), REPORT, words.as_bytes())
+        put_file(&self.folder_of(change), REPORT, words.as_bytes())
     }
 
-    pub(crate) fn report(&self, change: &str) -> io::Result<String> {
-        Ok(String::from_utf8_lossy(&read(&self.folder(change).join(REPORT))?.unwrap_or_default())
+    pub(crate) fn read_report(&self, change: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&read_file(&self.folder_of(change).join(REPORT))?.unwrap_or_default())
             .into_owned())
     }
 
     /// Forgets the oldest change sets that are settled, so that at most [`limits::KEPT_CHANGES`] are kept.
-    pub(crate) fn prune(&self) -> io::Result<()> {
-        let all = self.all()?;
+    pub(crate) fn prune_settled(&self) -> io::Result<()> {
+        let all = self.list_all()?;
         let Some(surplus) = all.len().checked_sub(limits::KEPT_CHANGES).filter(|surplus| *surplus > 0) else {
             return Ok(());
         };
         let mut by_age = Vec::new();
         for change in all {
-            by_age.push((fs::metadata(self.folder(&change))?.modified()?, change));
+            by_age.push((fs::metadata(self.folder_of(&change))?.modified()?, change));
         }
         by_age.sort();
         let mut removed = 0;
         for (_, change) in by_age {
-            let stage = self.find(&change)?.map(|(stage, _)| stage);
+            let stage = self.find_change(&change)?.map(|(stage, _)| stage);
             if removed < surplus
                 && !matches!(stage, Some(Stage::Open | Stage::Writing | Stage::Closing | Stage::Left))
             {
-                fs::remove_dir_all(self.folder(&change))?;
+                fs::remove_dir_all(self.folder_of(&change))?;
                 removed += 1;
             }
         }
@@ -248,16 +248,16 @@ impl Journal {
 }
 
 /// Writes a file so that it is there whole or not at all.
-fn put(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn put_file(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let new = folder.join(format!("{name}.new"));
     let mut file = File::create(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&new, folder.join(name))?;
-    sync(folder)
+    sync_folder(folder)
 }
 
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -267,6 +267,6 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-fn sync(folder: &Path) -> io::Result<()> {
+fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

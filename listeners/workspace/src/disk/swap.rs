@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use systole_folder::FolderRoot;
 
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 
 /// Attempts to put back what another process goes on writing.
 const TRIES: usize = 16;
@@ -37,7 +37,7 @@ impl<'p> Place<'p> {
         mode: u32,
         is_new: bool,
     ) -> std::io::Result<()> {
-        self.remove(beside)?;
+        self.remove_file(beside)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, beside, flags, Mode::from_raw_mode(mode))?;
         // The mask of the process holds for new files only.
@@ -50,7 +50,7 @@ impl<'p> Place<'p> {
     }
 
     /// The hash of a regular file in the folder. `None` if there is no such name; an error for anything else.
-    pub(crate) fn hash(&self, name: &str) -> std::io::Result<Option<String>> {
+    pub(crate) fn hash_file(&self, name: &str) -> std::io::Result<Option<String>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match openat(&self.folder, name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -62,15 +62,15 @@ impl<'p> Place<'p> {
         let mut bytes = Vec::new();
         let most = systole_folder::limits::FILE_BYTES as u64 + 1;
         std::fs::File::from(file).take(most).read_to_end(&mut bytes)?;
-        Ok(Some(sha256(&bytes)))
+        Ok(Some(hash_bytes(&bytes)))
     }
 
     /// Whether the name holds exactly that: a regular file of that hash, or nothing.
     pub(crate) fn holds(&self, name: &str, hash: Option<&str>) -> bool {
-        self.hash(name).is_ok_and(|found| found.as_deref() == hash)
+        self.hash_file(name).is_ok_and(|found| found.as_deref() == hash)
     }
 
-    pub(crate) fn remove(&self, name: &str) -> Result<(), Errno> {
+    pub(crate) fn remove_file(&self, name: &str) -> Result<(), Errno> {
         match unlinkat(&self.folder, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
@@ -79,13 +79,13 @@ impl<'p> Place<'p> {
 
     /// Puts the file beside it, which has the hash `after`, into its place. `before` is what the place must hold; it
     /// is beside it afterwards, if the file system can exchange names. Returns whether the place held that.
-    pub(crate) fn put(&self, beside: &str, before: Option<&str>, after: &str) -> Result<bool, Errno> {
+    pub(crate) fn put_file(&self, beside: &str, before: Option<&str>, after: &str) -> Result<bool, Errno> {
         let flags = if before.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match renameat_with(&self.folder, beside, &self.folder, self.name, flags) {
             Ok(()) if before.is_none() || self.holds(beside, before) => Ok(true),
             Ok(()) => self.give_back(beside, after).map(|()| false),
             Err(Errno::EXIST | Errno::NOENT) => Ok(false),
-            Err(error) if cannot(error) => {
+            Err(error) if lacks_rename(error) => {
                 let is_there = self.holds(self.name, before);
                 if is_there {
                     renameat(&self.folder, beside, &self.folder, self.name)?;
@@ -100,10 +100,10 @@ impl<'p> Place<'p> {
     fn give_back(&self, beside: &str, after: &str) -> Result<(), Errno> {
         let mut placed = Some(after.to_owned());
         for _ in 0..TRIES {
-            let next = self.hash(beside).unwrap_or_default();
+            let next = self.hash_file(beside).unwrap_or_default();
             renameat_with(&self.folder, beside, &self.folder, self.name, RenameFlags::EXCHANGE)?;
             // What came out is what was put in before, so no one else wrote.
-            if self.hash(beside).unwrap_or_default() == placed {
+            if self.hash_file(beside).unwrap_or_default() == placed {
                 return Ok(());
             }
             placed = next;
@@ -112,10 +112,10 @@ impl<'p> Place<'p> {
     }
 
     /// Takes the file out of its place, which must hold `before`. It is beside it afterwards.
-    pub(crate) fn take(&self, beside: &str, before: &str) -> Result<bool, Errno> {
-        match self.renamed(self.name, beside) {
+    pub(crate) fn take_file(&self, beside: &str, before: &str) -> Result<bool, Errno> {
+        match self.rename_file(self.name, beside) {
             Ok(()) if self.holds(beside, Some(before)) => Ok(true),
-            Ok(()) => match self.renamed(beside, self.name) {
+            Ok(()) => match self.rename_file(beside, self.name) {
                 // There is a newer file in the place by now.
                 Ok(()) | Err(Errno::EXIST) => Ok(false),
                 Err(error) => Err(error),
@@ -126,24 +126,24 @@ impl<'p> Place<'p> {
     }
 
     /// Gives a file another name that is free.
-    pub(crate) fn renamed(&self, from: &str, to: &str) -> Result<(), Errno> {
+    pub(crate) fn rename_file(&self, from: &str, to: &str) -> Result<(), Errno> {
         match renameat_with(&self.folder, from, &self.folder, to, RenameFlags::NOREPLACE) {
-            Err(error) if cannot(error) => renameat(&self.folder, from, &self.folder, to),
+            Err(error) if lacks_rename(error) => renameat(&self.folder, from, &self.folder, to),
             other => other,
         }
     }
 
     /// Replaces the file by the one beside it.
-    pub(crate) fn replace(&self, beside: &str) -> Result<(), Errno> {
+    pub(crate) fn replace_file(&self, beside: &str) -> Result<(), Errno> {
         renameat(&self.folder, beside, &self.folder, self.name)
     }
 
-    pub(crate) fn sync(&self) -> Result<(), Errno> {
+    pub(crate) fn sync_folder(&self) -> Result<(), Errno> {
         rustix::fs::fsync(&self.folder)
     }
 }
 
 /// Whether the file system does not know the kind of rename.
-fn cannot(error: Errno) -> bool {
+fn lacks_rename(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }

@@ -22,25 +22,25 @@ pub(crate) fn roll_back(
 ) -> io::Result<Vec<String>> {
     let mut left = Vec::new();
     for (number, file) in record.files.iter().enumerate().rev() {
-        let kept = journal.kept(&record.change, number);
+        let kept = journal.backup_path(&record.change, number);
         let place = match Place::open(root, &file.path) {
             // A folder that was never made holds nothing that was written.
             Err(Errno::NOENT) if file.before.is_none() => continue,
             Err(_) if done.is_some_and(|done| number >= done) => continue,
             Err(error) => {
-                left.push(report(file, &kept, &io::Error::from(error).to_string()));
+                left.push(describe_left(file, &kept, &io::Error::from(error).to_string()));
                 continue;
             }
             Ok(place) => place,
         };
         if done.is_some_and(|done| number >= done) {
-            place.remove(&file.beside)?;
+            place.remove_file(&file.beside)?;
             continue;
         }
         match taken_back(&place, file, &kept) {
             Ok(true) => {}
-            Ok(false) => left.push(report(file, &kept, "it was changed by someone else")),
-            Err(error) => left.push(report(file, &kept, &error.to_string())),
+            Ok(false) => left.push(describe_left(file, &kept, "it was changed by someone else")),
+            Err(error) => left.push(describe_left(file, &kept, &error.to_string())),
         }
     }
     for folder in record.folders.iter().rev() {
@@ -54,7 +54,7 @@ pub(crate) fn roll_back(
     Ok(left)
 }
 
-fn report(file: &RecordedFile, kept: &std::path::Path, why: &str) -> String {
+fn describe_left(file: &RecordedFile, kept: &std::path::Path, why: &str) -> String {
     let held = match file.before {
         Some(_) => format!("what it held before is in {}", kept.display()),
         None => "it was not there before".to_owned(),
@@ -65,29 +65,29 @@ fn report(file: &RecordedFile, kept: &std::path::Path, why: &str) -> String {
 /// Whether the file holds again what it held before.
 fn taken_back(place: &Place<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
     let (before, after) = (file.before.as_deref(), file.after.as_deref());
-    let now = place.hash(place.name)?;
+    let now = place.hash_file(place.name)?;
     if now.as_deref() == before {
-        place.remove(&file.beside)?;
+        place.remove_file(&file.beside)?;
     } else if now.as_deref() != after {
         // If the new content is still beside the place, the file never changed here.
-        let beside = place.hash(&file.beside)?;
+        let beside = place.hash_file(&file.beside)?;
         let is_untouched = beside.is_some() && beside.as_deref() == after;
         if is_untouched || beside.as_deref() == before {
-            place.remove(&file.beside)?;
+            place.remove_file(&file.beside)?;
         }
         return Ok(is_untouched);
     } else if before.is_none() {
-        place.remove(place.name)?;
+        place.remove_file(place.name)?;
     } else {
         // What was taken out of the place is beside it, unless the file system cannot exchange names.
-        if place.hash(&file.beside)?.is_none() {
+        if place.hash_file(&file.beside)?.is_none() {
             place.write_beside(&file.beside, &std::fs::read(kept)?, file.mode, false)?;
         }
         match after {
-            Some(_) => place.replace(&file.beside)?,
-            None => place.renamed(&file.beside, place.name)?,
+            Some(_) => place.replace_file(&file.beside)?,
+            None => place.rename_file(&file.beside, place.name)?,
         }
     }
-    place.sync()?;
+    place.sync_folder()?;
     Ok(true)
 }

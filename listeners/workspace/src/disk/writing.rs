@@ -14,7 +14,7 @@ use super::journal::{ChangeRecord, Journal, RecordedFile, Stage};
 use super::swap::Place;
 use super::undoing::roll_back;
 use crate::fault::{self, ElementFault};
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::order::ApplyOrder;
 use crate::resolve::plan::OWN_NAMES;
 use crate::resolve::realize::FileChange;
@@ -23,11 +23,11 @@ use crate::resolve::realize::FileChange;
 const NEW_FOLDER: u32 = 0o777;
 
 /// The record of what will happen.
-pub(crate) fn record(root: &FolderRoot, order: &ApplyOrder, changes: &[FileChange]) -> ChangeRecord {
+pub(crate) fn build_record(root: &FolderRoot, order: &ApplyOrder, changes: &[FileChange]) -> ChangeRecord {
     let file = |(number, change): (usize, &FileChange)| RecordedFile {
         path: change.path.clone(),
-        before: change.before.as_deref().map(sha256),
-        after: change.after.as_deref().map(sha256),
+        before: change.before.as_deref().map(hash_bytes),
+        after: change.after.as_deref().map(hash_bytes),
         mode: change.mode,
         beside: format!("{OWN_NAMES}{}-{number}", order.change),
     };
@@ -76,20 +76,20 @@ pub(crate) fn write_all(
         ElementFault::new(fault::NOT_WRITTEN, format!("the journal cannot be written: {error}"))
     };
     let before: Vec<Option<&[u8]>> = changes.iter().map(|change| change.before.as_deref()).collect();
-    journal.begin(record, &before).map_err(failed)?;
+    journal.begin_change(record, &before).map_err(failed)?;
     let mut done = 0;
-    let put = prepare(root, record, changes)
-        .and_then(|()| journal.advance(&record.change, Stage::Open, Stage::Writing).map_err(failed))
+    let put = prepare_files(root, record, changes)
+        .and_then(|()| journal.advance_stage(&record.change, Stage::Open, Stage::Writing).map_err(failed))
         .and_then(|()| put_all(root, record, &mut done))
-        .and_then(|()| journal.advance(&record.change, Stage::Writing, Stage::Closing).map_err(failed));
+        .and_then(|()| journal.advance_stage(&record.change, Stage::Writing, Stage::Closing).map_err(failed));
     if let Err(fault) = put {
-        return Err(match settle(root, journal, record, Some(done)).map_err(failed)? {
+        return Err(match settle_change(root, journal, record, Some(done)).map_err(failed)? {
             None => fault,
             Some(left) => ElementFault::new(fault.code, format!("{}. {left}", fault.message)),
         });
     }
     // The files are written. What is beside them is removed at the next start, if not now.
-    let finished = finish(root, journal, record);
+    let finished = finish_change(root, journal, record);
     Ok(finished
         .err()
         .map(|error| format!("the edits stand, but files that begin with {OWN_NAMES} are left: {error}")))
@@ -97,13 +97,13 @@ pub(crate) fn write_all(
 
 /// Takes a change set back, and notes it. Only the first `done` files were changed, if that is known. Returns what
 /// could not be taken back.
-pub(crate) fn settle(
+pub(crate) fn settle_change(
     root: &FolderRoot,
     journal: &Journal,
     record: &ChangeRecord,
     done: Option<usize>,
 ) -> io::Result<Option<String>> {
-    let from = journal.find(&record.change)?.map_or(Stage::Open, |(stage, _)| stage);
+    let from = journal.find_change(&record.change)?.map_or(Stage::Open, |(stage, _)| stage);
     let done = if from == Stage::Open { Some(0) } else { done };
     let left = roll_back(root, journal, record, done)?;
     let (words, stage) = match left.as_slice() {
@@ -114,29 +114,33 @@ pub(crate) fn settle(
             (Some(words), Stage::Left)
         }
     };
-    journal.advance(&record.change, from, stage)?;
+    journal.advance_stage(&record.change, from, stage)?;
     Ok(words)
 }
 
 /// Removes what files held before from beside them, and notes that the change set is complete.
-pub(crate) fn finish(root: &FolderRoot, journal: &Journal, record: &ChangeRecord) -> io::Result<()> {
+pub(crate) fn finish_change(root: &FolderRoot, journal: &Journal, record: &ChangeRecord) -> io::Result<()> {
     for file in &record.files {
         match Place::open(root, &file.path) {
-            Ok(place) => place.remove(&file.beside)?,
+            Ok(place) => place.remove_file(&file.beside)?,
             // A command or a person may have removed the folder by now.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    journal.advance(&record.change, Stage::Closing, Stage::Complete)
+    journal.advance_stage(&record.change, Stage::Closing, Stage::Complete)
 }
 
 /// Makes folders, and writes all new content beside its places.
-fn prepare(root: &FolderRoot, record: &ChangeRecord, changes: &[FileChange]) -> Result<(), ElementFault> {
+fn prepare_files(
+    root: &FolderRoot,
+    record: &ChangeRecord,
+    changes: &[FileChange],
+) -> Result<(), ElementFault> {
     for folder in &record.folders {
         let place = Place::open(root, folder).map_err(|error| not_written(folder, error.into()))?;
         match mkdirat(&place.folder, place.name, Mode::from_raw_mode(NEW_FOLDER)) {
-            Ok(()) => place.sync().map_err(|error| not_written(folder, error.into()))?,
+            Ok(()) => place.sync_folder().map_err(|error| not_written(folder, error.into()))?,
             Err(Errno::EXIST) => {}
             Err(error) => return Err(not_written(folder, error.into())),
         }
@@ -158,12 +162,12 @@ fn put_all(root: &FolderRoot, record: &ChangeRecord, done: &mut usize) -> Result
         let put = || {
             let place = Place::open(root, &file.path)?;
             let is_done = match (&file.before, &file.after) {
-                (Some(before), None) => place.take(&file.beside, before)?,
+                (Some(before), None) => place.take_file(&file.beside, before)?,
                 (before, after) => {
-                    place.put(&file.beside, before.as_deref(), after.as_deref().unwrap_or_default())?
+                    place.put_file(&file.beside, before.as_deref(), after.as_deref().unwrap_or_default())?
                 }
             };
-            place.sync().map(|()| is_done)
+            place.sync_folder().map(|()| is_done)
         };
         match put() {
             Ok(true) => *done += 1,

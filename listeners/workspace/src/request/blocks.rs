@@ -11,7 +11,7 @@ const MIDDLE: &str = "=======";
 const REPLACE: &str = ">>>>>>> REPLACE";
 
 /// The edits of a patch. A block without a path belongs to the file of the block before it.
-pub(crate) fn edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
+pub(crate) fn read_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found: Vec<FileEdit> = Vec::new();
     let mut path: Option<&str> = None;
@@ -25,21 +25,22 @@ pub(crate) fn edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
             at += 1;
             continue;
         }
-        let path = path.ok_or_else(|| bad(at, "a line with the path of the file before <<<<<<< SEARCH"))?;
-        let middle = next(&lines, at + 1, MIDDLE)?;
-        let end = next(&lines, middle + 1, REPLACE)?;
+        let path =
+            path.ok_or_else(|| refuse_line(at, "a line with the path of the file before <<<<<<< SEARCH"))?;
+        let middle = find_mark(&lines, at + 1, MIDDLE)?;
+        let end = find_mark(&lines, middle + 1, REPLACE)?;
         let old = lines.get(at + 1..middle).unwrap_or_default();
         let new = lines.get(middle + 1..end).unwrap_or_default();
-        found.push(FileEdit { path: path.to_owned(), sha256: None, action: action(old, new) });
+        found.push(FileEdit { path: path.to_owned(), sha256: None, action: choose_action(old, new) });
         at = end + 1;
     }
     if found.is_empty() {
-        return Err(bad(0, "*** Begin Patch, or blocks that begin with <<<<<<< SEARCH"));
+        return Err(refuse_line(0, "*** Begin Patch, or blocks that begin with <<<<<<< SEARCH"));
     }
     Ok(found)
 }
 
-fn action(old: &[&str], new: &[&str]) -> FileAction {
+fn choose_action(old: &[&str], new: &[&str]) -> FileAction {
     if old.is_empty() {
         return FileAction::Create { text: new.join("\n") };
     }
@@ -50,19 +51,19 @@ fn action(old: &[&str], new: &[&str]) -> FileAction {
 }
 
 /// The line with that mark, at or below `from`.
-fn next(lines: &[&str], from: usize, mark: &'static str) -> Result<usize, ElementFault> {
+fn find_mark(lines: &[&str], from: usize, mark: &'static str) -> Result<usize, ElementFault> {
     let rest = lines.iter().enumerate().skip(from);
     for (at, line) in rest {
         match line.trim_end() {
             line if line == mark => return Ok(at),
-            SEARCH | REPLACE => return Err(bad(at, mark)),
+            SEARCH | REPLACE => return Err(refuse_line(at, mark)),
             _ => {}
         }
     }
-    Err(bad(lines.len(), mark))
+    Err(refuse_line(lines.len(), mark))
 }
 
-fn bad(at: usize, expected: &str) -> ElementFault {
+fn refuse_line(at: usize, expected: &str) -> ElementFault {
     ElementFault::new(fault::BAD_PATCH, format!("line {} of the patch: expected {expected}", at + 1))
 }
 
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn g2_blocks_of_search_and_replace_are_read() {
         let text = "src/a.rs\n```rust\n<<<<<<< SEARCH\nold\n=======\nnew\n\n>>>>>>> REPLACE\n```\n<<<<<<< SEARCH\nx\n=======\n>>>>>>> REPLACE\nb.txt\n<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE";
-        let found = edits(text).unwrap();
+        let found = read_edits(text).unwrap();
         let paths: Vec<&str> = found.iter().map(|edit| edit.path.as_str()).collect();
         assert_eq!(paths, ["src/a.rs", "src/a.rs", "b.txt"]);
         let lines = |lines: &[HunkLine]| FileAction::Hunks {
@@ -97,7 +98,7 @@ mod tests {
             ("a.rs\n<<<<<<< SEARCH\na\n=======\nb", "line 6"),
             ("a.rs\n<<<<<<< SEARCH\na\n<<<<<<< SEARCH\nb\n=======\n>>>>>>> REPLACE", "line 4"),
         ] {
-            let message = edits(text).unwrap_err().message;
+            let message = read_edits(text).unwrap_err().message;
             assert!(message.starts_with(line), "{text:?}: {message}");
         }
     }

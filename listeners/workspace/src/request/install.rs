@@ -17,17 +17,20 @@ pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, Ele
         "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", PackageSpelling::PIP),
         "node" => ("npm install", PackageSpelling::NPM),
         "rust" => ("cargo add", PackageSpelling::CARGO),
-        _ => return Err(refused(&format!("'{language}' is no language with packages"))),
+        _ => return Err(refuse_install(&format!("'{language}' is no language with packages"))),
     };
     let named: Vec<&str> = packages.split([' ', ',', '\t', '\n']).filter(|name| !name.is_empty()).collect();
     if named.is_empty() || named.len() > PACKAGES {
-        return Err(refused(&format!("{} packages are named; 1 to {PACKAGES} are possible", named.len())));
+        return Err(refuse_install(&format!(
+            "{} packages are named; 1 to {PACKAGES} are possible",
+            named.len()
+        )));
     }
     for name in &named {
         if PackageName::read(name, spelling).is_none() {
             let version = spelling.version;
             let shown: String = name.chars().take(80).collect();
-            return Err(refused(&format!(
+            return Err(refuse_install(&format!(
                 "'{shown}' is no plain name of a package; write NAME or NAME{version}VERSION, without options, \
                  addresses and files"
             )));
@@ -36,7 +39,7 @@ pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, Ele
     Ok(format!("{program} {}", named.join(" ")))
 }
 
-fn refused(message: &str) -> ElementFault {
+fn refuse_install(message: &str) -> ElementFault {
     ElementFault::new(fault::BAD_PACKAGE, message)
 }
 

@@ -10,7 +10,7 @@ use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
 use crate::fault::{self, ElementFault};
-use crate::text::document::body;
+use crate::text::document::trim_body;
 use crate::text::hunk::Hunk;
 
 /// A request.
@@ -70,7 +70,7 @@ pub(crate) struct AskedCommand {
 
 impl ChangeRequest {
     /// Reads a request. `None` for another payload.
-    pub(crate) fn read(payload: &Payload) -> Result<Option<ChangeRequest>, Fault> {
+    pub(crate) fn from_payload(payload: &Payload) -> Result<Option<ChangeRequest>, Fault> {
         let name = payload.name();
         match (&*name.ns, &*name.local) {
             (namespaces::WORKSPACE, "undo") => {
@@ -81,14 +81,14 @@ impl ChangeRequest {
                 gate.step()?;
                 let mut elements = Vec::new();
                 while let Some(tag) = gate.child()? {
-                    elements.push(element(&mut gate, &tag)?);
+                    elements.push(read_element(&mut gate, &tag)?);
                 }
                 Ok(Some(ChangeRequest::Set(elements)))
             }
             (namespaces::COMMANDS | namespaces::PROPOSALS, _) => {
                 let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
                 let GateStep::Open(tag) = gate.step()? else { return Ok(None) };
-                Ok(Some(ChangeRequest::Set(vec![element(&mut gate, &tag)?])))
+                Ok(Some(ChangeRequest::Set(vec![read_element(&mut gate, &tag)?])))
             }
             _ => Ok(None),
         }
@@ -105,11 +105,11 @@ struct Written {
 }
 
 impl Written {
-    fn get(&self, name: &str) -> Option<String> {
+    fn find_attribute(&self, name: &str) -> Option<String> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
-    fn read<'d>(gate: &mut Gate<'d>) -> Result<Written, Fault> {
+    fn read_element<'d>(gate: &mut Gate<'d>) -> Result<Written, Fault> {
         let mut written = Written::default();
         for attribute in gate.attributes() {
             written.attributes.push((attribute.local.to_owned(), attribute.value().into_owned()));
@@ -133,33 +133,35 @@ impl Written {
 }
 
 /// Reads the element that `gate` has just opened, to its end.
-fn element<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<SetElement, Fault> {
+fn read_element<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<SetElement, Fault> {
     let ns = gate.ns(tag).unwrap_or_default().to_owned();
     let name = tag.local.to_owned();
-    let written = Written::read(gate)?;
+    let written = Written::read_element(gate)?;
     let is_known = matches!(&*ns, namespaces::COMMANDS | namespaces::PROPOSALS);
-    let asked = if is_known { asked(&name, &written) } else { Err(unknown(&name)) };
+    let asked = if is_known { read_asked(&name, &written) } else { Err(refuse_unknown(&name)) };
     Ok(SetElement { name, asked })
 }
 
-fn unknown(name: &str) -> ElementFault {
+fn refuse_unknown(name: &str) -> ElementFault {
     ElementFault::new(fault::UNKNOWN_ELEMENT, format!("<{name}> is no element of a change set"))
 }
 
-fn asked(name: &str, written: &Written) -> Result<AskedFor, ElementFault> {
-    let text = || body(&written.text).to_owned();
+fn read_asked(name: &str, written: &Written) -> Result<AskedFor, ElementFault> {
+    let text = || trim_body(&written.text).to_owned();
     let edit = |path: &str, action: FileAction| {
-        let path = written.get(path).unwrap_or_default();
-        AskedFor::Edits(vec![FileEdit { path, sha256: written.get("sha256"), action }])
+        let path = written.find_attribute(path).unwrap_or_default();
+        AskedFor::Edits(vec![FileEdit { path, sha256: written.find_attribute("sha256"), action }])
     };
-    let replace =
-        || FileAction::Replace { old: body(&written.old).to_owned(), new: body(&written.new).to_owned() };
+    let replace = || FileAction::Replace {
+        old: trim_body(&written.old).to_owned(),
+        new: trim_body(&written.new).to_owned(),
+    };
     let command = |folder: &str| AskedCommand {
         text: text(),
-        folder: written.get(folder),
-        session: written.get("id"),
+        folder: written.find_attribute(folder),
+        session: written.find_attribute("id"),
         is_install: false,
-        is_marked: written.get("is_dangerous").is_some_and(|mark| mark.trim() == "true"),
+        is_marked: written.find_attribute("is_dangerous").is_some_and(|mark| mark.trim() == "true"),
     };
     Ok(match name {
         "str_replace" => edit("path", replace()),
@@ -169,33 +171,33 @@ fn asked(name: &str, written: &Written) -> Result<AskedFor, ElementFault> {
         "proposed_file_replace_substring" => edit("file_path", replace()),
         "proposed_file_replace" => edit("file_path", FileAction::Write { text: text() }),
         "proposed_file_insert" => {
-            let line = written.get("line_number").and_then(|line| line.trim().parse().ok());
+            let line = written.find_attribute("line_number").and_then(|line| line.trim().parse().ok());
             let line = line.ok_or_else(|| ElementFault::new(fault::BAD_LINE, "line_number is no line"))?;
             edit("file_path", FileAction::Insert { line, text: text() })
         }
         "proposed_shell_command" => AskedFor::Command(command("working_directory")),
         "proposed_package_install" => AskedFor::Command(AskedCommand {
             text: install::command_line(
-                &written.get("language").unwrap_or_default(),
-                &written.get("package_list").unwrap_or_default(),
+                &written.find_attribute("language").unwrap_or_default(),
+                &written.find_attribute("package_list").unwrap_or_default(),
             )?,
             folder: None,
             session: None,
             is_install: true,
             is_marked: true,
         }),
-        "proposed_actions" => AskedFor::Title(written.get("summary").unwrap_or_default()),
-        _ => return Err(unknown(name)),
+        "proposed_actions" => AskedFor::Title(written.find_attribute("summary").unwrap_or_default()),
+        _ => return Err(refuse_unknown(name)),
     })
 }
 
 /// The edits of a patch in one of its two forms.
 fn patch_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     if text.lines().any(|line| line.trim_end() == patch::BEGIN) {
-        patch::edits(text)
+        patch::read_edits(text)
     } else if let Some(fault) = patch::of_git(text) {
         Err(fault)
     } else {
-        blocks::edits(text)
+        blocks::read_edits(text)
     }
 }

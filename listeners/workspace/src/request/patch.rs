@@ -22,13 +22,13 @@ struct Lines<'p> {
 }
 
 /// The edits of a patch.
-pub(crate) fn edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
+pub(crate) fn read_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     let mut lines = Lines { all: text.lines().collect(), at: 0 };
     while lines.next().is_some_and(|line| line.trim_end() != BEGIN) {}
     let mut found = Vec::new();
     loop {
         let at = lines.at;
-        let Some(line) = lines.next() else { return Err(bad(at, FILE)) };
+        let Some(line) = lines.next() else { return Err(refuse_line(at, FILE)) };
         let (path, action) = if line.trim_end() == END {
             break;
         } else if let Some(path) = line.strip_prefix(ADD) {
@@ -40,11 +40,11 @@ pub(crate) fn edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
         } else if line.trim().is_empty() {
             continue;
         } else {
-            return Err(bad(at, FILE));
+            return Err(refuse_line(at, FILE));
         };
         found.push(FileEdit { path: path.trim().to_owned(), sha256: None, action });
     }
-    if found.is_empty() { Err(bad(lines.at, FILE)) } else { Ok(found) }
+    if found.is_empty() { Err(refuse_line(lines.at, FILE)) } else { Ok(found) }
 }
 
 impl<'p> Lines<'p> {
@@ -55,7 +55,7 @@ impl<'p> Lines<'p> {
     }
 
     /// The next line, if it does not begin another file or end the patch.
-    fn inside(&mut self) -> Option<&'p str> {
+    fn next_inside(&mut self) -> Option<&'p str> {
         let line = self.all.get(self.at).copied()?;
         let is_over =
             line.trim_end() == END || [ADD, UPDATE, DELETE].iter().any(|mark| line.starts_with(mark));
@@ -64,11 +64,11 @@ impl<'p> Lines<'p> {
 
     fn added_file(&mut self) -> Result<FileAction, ElementFault> {
         let mut text: Vec<&str> = Vec::new();
-        while let Some(line) = self.inside() {
+        while let Some(line) = self.next_inside() {
             match line.strip_prefix('+') {
                 Some(line) => text.push(line),
                 None if line.trim().is_empty() => {}
-                None => return Err(bad(self.at - 1, "a line of the new file, which begins with +")),
+                None => return Err(refuse_line(self.at - 1, "a line of the new file, which begins with +")),
             }
         }
         Ok(FileAction::Create { text: text.join("\n") })
@@ -77,7 +77,7 @@ impl<'p> Lines<'p> {
     fn updated_file(&mut self) -> Result<FileAction, ElementFault> {
         let (mut hunks, mut moved_to, mut hunk) = (Vec::new(), None, Hunk::default());
         let first = self.at;
-        while let Some(line) = self.inside() {
+        while let Some(line) = self.next_inside() {
             if let Some(path) = line.strip_prefix(MOVE).filter(|_| self.at == first + 1) {
                 moved_to = Some(path.trim().to_owned());
             } else if line.trim_end() == END_OF_FILE {
@@ -94,7 +94,12 @@ impl<'p> Lines<'p> {
                     (Some((" ", rest)), _) => HunkLine::Kept(rest.to_owned()),
                     (Some(("-", rest)), _) => HunkLine::Removed(rest.to_owned()),
                     (Some(("+", rest)), _) => HunkLine::Added(rest.to_owned()),
-                    _ => return Err(bad(self.at - 1, "a line that begins with a blank, + or -, or @@")),
+                    _ => {
+                        return Err(refuse_line(
+                            self.at - 1,
+                            "a line that begins with a blank, + or -, or @@",
+                        ));
+                    }
                 });
             }
         }
@@ -110,7 +115,7 @@ impl<'p> Lines<'p> {
             hunks.push(hunk);
         }
         if hunks.is_empty() && moved_to.is_none() {
-            return Err(bad(self.at, "a change of the file: lines that begin with + or -"));
+            return Err(refuse_line(self.at, "a change of the file: lines that begin with + or -"));
         }
         Ok(FileAction::Hunks { hunks, moved_to })
     }
@@ -151,7 +156,7 @@ pub(crate) fn of_git(text: &str) -> Option<ElementFault> {
     Some(ElementFault::new(fault::BAD_PATCH, message))
 }
 
-fn bad(at: usize, expected: &str) -> ElementFault {
+fn refuse_line(at: usize, expected: &str) -> ElementFault {
     ElementFault::new(fault::BAD_PATCH, format!("line {} of the patch: expected {expected}", at + 1))
 }
 
@@ -162,7 +167,7 @@ mod tests {
     #[test]
     fn g2_a_patch_of_several_files_is_read() {
         let text = "*** Begin Patch\n*** Add File: a/new.py\n+one\n+\n+two\n*** Update File: old.py\n*** Move to: moved.py\n@@ class A\n@@   def f():\n-    x\n+    y\n\n     z\n@@\n-last\n+end\n*** End of File\n\n*** Delete File: gone.py\n*** End Patch";
-        let found = edits(text).unwrap();
+        let found = read_edits(text).unwrap();
         assert_eq!(found.len(), 3);
         assert_eq!(found[0].action, FileAction::Create { text: "one\n\ntwo".to_owned() });
         let FileAction::Hunks { hunks, moved_to } = &found[1].action else { panic!("{found:?}") };
@@ -172,7 +177,7 @@ mod tests {
         assert!(hunks[1].is_at_end && hunks[1].anchors.is_empty() && hunks.len() == 2);
         assert_eq!((found[2].path.as_str(), &found[2].action), ("gone.py", &FileAction::Delete));
         let numbered =
-            edits("*** Begin Patch\n*** Update File: a\n@@ -1,2 +1,2 @@ fn x\n-a\n+b\n*** End Patch")
+            read_edits("*** Begin Patch\n*** Update File: a\n@@ -1,2 +1,2 @@ fn x\n-a\n+b\n*** End Patch")
                 .unwrap();
         let FileAction::Hunks { hunks, .. } = &numbered[0].action else { panic!("{numbered:?}") };
         assert!(hunks[0].anchors.is_empty());
@@ -207,7 +212,7 @@ mod tests {
             ("*** Begin Patch\n*** Update File: a\nXYZ\n*** End Patch", "line 3"),
             ("*** Begin Patch\n*** Update File: a\n-x\n+y\n", "line 5"),
         ] {
-            let message = edits(text).unwrap_err().message;
+            let message = read_edits(text).unwrap_err().message;
             assert!(message.starts_with(line), "{text:?}: {message}");
         }
     }

@@ -10,13 +10,13 @@ use systole_kit::characters;
 use systole_kit::writer::is_hidden;
 
 use crate::fault::{self, ElementFault};
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::limits;
 use crate::order::OrderedEdit;
 use crate::request::{FileAction, FileEdit};
 use crate::text::document::{TextDocument, whole_lines};
 use crate::text::hunk::{self, Changed};
-use crate::text::pieces::pieces;
+use crate::text::pieces::find_pieces;
 
 /// The edits so far, and the files as they leave them.
 pub(crate) struct EditPlan<'r> {
@@ -88,8 +88,8 @@ impl<'r> EditPlan<'r> {
     }
 
     /// Adds an edit of the element `of`.
-    pub(crate) fn add(&mut self, of: usize, edit: &FileEdit) -> Result<Fit, ElementFault> {
-        let path = self.load(&edit.path)?;
+    pub(crate) fn add_edit(&mut self, of: usize, edit: &FileEdit) -> Result<Fit, ElementFault> {
+        let path = self.load_file(&edit.path)?;
         if self.unfit.contains(&path) {
             return Ok(Fit::NotTried);
         }
@@ -101,7 +101,7 @@ impl<'r> EditPlan<'r> {
     }
 
     /// Reads a file that is not planned yet. Returns where it really is.
-    fn load(&mut self, named: &str) -> Result<String, ElementFault> {
+    fn load_file(&mut self, named: &str) -> Result<String, ElementFault> {
         check_path(named)?;
         let path = self.root.place(named)?;
         check_path(&path)?;
@@ -118,7 +118,7 @@ impl<'r> EditPlan<'r> {
                 }
                 PlannedFile {
                     is_executable: file.mode & 0o111 != 0,
-                    on_disk: Some(sha256(&file.bytes)),
+                    on_disk: Some(hash_bytes(&file.bytes)),
                     identity: Some(file.identity),
                     bytes: Some(file.bytes),
                 }
@@ -135,32 +135,32 @@ impl<'r> EditPlan<'r> {
         check_known(path, &file, edit)?;
         let (after, repaired) = match (&edit.action, &file.bytes) {
             (FileAction::Create { text }, None) | (FileAction::Write { text }, None) => {
-                (Some(ended(text).into_bytes()), None)
+                (Some(end_line(text).into_bytes()), None)
             }
             (FileAction::Create { .. }, Some(_)) => {
                 let message =
                     format!("there is a file '{path}'; change it with str_replace, or choose another path");
                 return Err(ElementFault::new(fault::EXISTS, message));
             }
-            (_, None) => return Err(self.missing(&edit.path)),
+            (_, None) => return Err(self.describe_missing(&edit.path)),
             (FileAction::Delete, Some(bytes)) => {
-                document(path, bytes)?;
+                read_document(path, bytes)?;
                 (None, None)
             }
             (action, Some(bytes)) => {
-                let document = document(path, bytes)?;
-                let (text, repaired) = changed(path, &document, action)?;
-                (Some(document.with(&text)), repaired)
+                let document = read_document(path, bytes)?;
+                let (text, repaired) = change_text(path, &document, action)?;
+                (Some(document.with_text(&text)), repaired)
             }
         };
         if let FileAction::Hunks { moved_to: Some(to), .. } = &edit.action {
-            return self.moved(of, path, &file, to, after.unwrap_or_default(), repaired);
+            return self.add_move(of, path, &file, to, after.unwrap_or_default(), repaired);
         }
-        self.push(of, path, &file, after, repaired)
+        self.push_edit(of, path, &file, after, repaired)
     }
 
     /// A move is the end of one file and the beginning of another.
-    fn moved(
+    fn add_move(
         &mut self,
         of: usize,
         path: &str,
@@ -169,18 +169,18 @@ impl<'r> EditPlan<'r> {
         after: Vec<u8>,
         repaired: Option<&'static str>,
     ) -> Result<(), ElementFault> {
-        let target = self.load(to)?;
+        let target = self.load_file(to)?;
         let there = self.files.get(&target).cloned().unwrap_or_default();
         if there.bytes.is_some() || self.unfit.contains(&target) {
             let message = format!("'{path}' cannot be moved to '{to}': there is such a file");
             return Err(ElementFault::new(fault::EXISTS, message));
         }
-        self.push(of, path, file, None, repaired)?;
+        self.push_edit(of, path, file, None, repaired)?;
         let there = PlannedFile { is_executable: file.is_executable, ..there };
-        self.push(of, &target, &there, Some(after), repaired)
+        self.push_edit(of, &target, &there, Some(after), repaired)
     }
 
-    fn push(
+    fn push_edit(
         &mut self,
         of: usize,
         path: &str,
@@ -202,7 +202,7 @@ impl<'r> EditPlan<'r> {
             return Err(ElementFault::new(fault::TOO_LARGE, message));
         }
         let (old, new) = (text_of(path, file.bytes.as_deref())?, text_of(path, after.as_deref())?);
-        let pieces = pieces(&old, &new);
+        let pieces = find_pieces(&old, &new);
         for piece in &pieces {
             let texts = [&piece.was, &piece.now];
             if let Some((_, character)) = texts.iter().find_map(|text| characters::first_illegal(text)) {
@@ -217,8 +217,8 @@ impl<'r> EditPlan<'r> {
         self.edits.push(OrderedEdit {
             of,
             path: path.to_owned(),
-            before: file.bytes.as_deref().map(sha256),
-            after: after.as_deref().map(sha256),
+            before: file.bytes.as_deref().map(hash_bytes),
+            after: after.as_deref().map(hash_bytes),
             is_executable: file.is_executable,
             repaired: repaired.map(str::to_owned),
             pieces,
@@ -227,7 +227,7 @@ impl<'r> EditPlan<'r> {
         Ok(())
     }
 
-    fn missing(&self, named: &str) -> ElementFault {
+    fn describe_missing(&self, named: &str) -> ElementFault {
         let near = self.root.nearest(named, self.bound);
         let hint =
             if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
@@ -238,7 +238,7 @@ impl<'r> EditPlan<'r> {
 /// Whether the file is the one that the sender knew: as it is on disk, or as the edits before leave it.
 fn check_known(path: &str, file: &PlannedFile, edit: &FileEdit) -> Result<(), ElementFault> {
     let Some(known) = &edit.sha256 else { return Ok(()) };
-    let now = file.bytes.as_deref().map(sha256);
+    let now = file.bytes.as_deref().map(hash_bytes);
     if now.as_ref() == Some(known) || file.on_disk.as_ref() == Some(known) {
         return Ok(());
     }
@@ -250,9 +250,9 @@ fn check_known(path: &str, file: &PlannedFile, edit: &FileEdit) -> Result<(), El
     Err(ElementFault::new(fault::STALE, message))
 }
 
-fn document(path: &str, bytes: &[u8]) -> Result<TextDocument, ElementFault> {
+fn read_document(path: &str, bytes: &[u8]) -> Result<TextDocument, ElementFault> {
     let no_text = || ElementFault::new(fault::NO_TEXT, format!("'{path}' is not UTF-8, and stays as it is"));
-    TextDocument::read(bytes).ok_or_else(no_text)
+    TextDocument::from_bytes(bytes).ok_or_else(no_text)
 }
 
 fn text_of(path: &str, bytes: Option<&[u8]>) -> Result<String, ElementFault> {
@@ -261,32 +261,32 @@ fn text_of(path: &str, bytes: Option<&[u8]>) -> Result<String, ElementFault> {
 }
 
 /// The text of a new file: it ends with a line break.
-fn ended(text: &str) -> String {
+fn end_line(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
 /// The text of a file after an action that keeps the file.
-fn changed(path: &str, document: &TextDocument, action: &FileAction) -> Result<Changed, ElementFault> {
+fn change_text(path: &str, document: &TextDocument, action: &FileAction) -> Result<Changed, ElementFault> {
     let misfit = |misfit: hunk::Misfit| {
         let code = match misfit {
             hunk::Misfit::Ambiguous { .. } => fault::AMBIGUOUS,
             hunk::Misfit::Missing { .. } => fault::NO_MATCH,
             hunk::Misfit::NoPlace => fault::BAD_PATCH,
         };
-        ElementFault::new(code, misfit.words(path, &document.text))
+        ElementFault::new(code, misfit.describe(path, &document.text))
     };
     match action {
         FileAction::Replace { old, new } => {
-            let (old, new) = (document.incoming(old), document.incoming(new));
-            hunk::replaced(&document.text, &old, &new).map_err(misfit)
+            let (old, new) = (document.adapt_text(old), document.adapt_text(new));
+            hunk::replace_text(&document.text, &old, &new).map_err(misfit)
         }
-        FileAction::Hunks { hunks, .. } => hunk::changed(&document.text, hunks).map_err(misfit),
+        FileAction::Hunks { hunks, .. } => hunk::apply_hunks(&document.text, hunks).map_err(misfit),
         FileAction::Insert { line, text } => {
-            inserted(path, &document.text, *line, &document.incoming(text)).map(|text| (text, None))
+            insert_lines(path, &document.text, *line, &document.adapt_text(text)).map(|text| (text, None))
         }
         FileAction::Write { text } => {
             // The end of the file stays as it was: with a line break or without one.
-            let text = ended(&document.incoming(text));
+            let text = end_line(&document.adapt_text(text));
             let is_open = !document.text.is_empty() && !document.text.ends_with('\n');
             let text = if is_open { text.strip_suffix('\n').unwrap_or(&text).to_owned() } else { text };
             Ok((text, None))
@@ -296,7 +296,7 @@ fn changed(path: &str, document: &TextDocument, action: &FileAction) -> Result<C
 }
 
 /// A text with lines before one of its lines.
-fn inserted(path: &str, text: &str, line: usize, new: &str) -> Result<String, ElementFault> {
+fn insert_lines(path: &str, text: &str, line: usize, new: &str) -> Result<String, ElementFault> {
     let lines = whole_lines(text);
     let Some((before, after)) = line.checked_sub(1).and_then(|at| lines.split_at_checked(at)) else {
         let message = format!(

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use systole_folder::{FolderRoot, PathFaultKind};
 
 use crate::fault::{self, ElementFault};
-use crate::hash::sha256;
+use crate::hash::hash_bytes;
 use crate::order::OrderedEdit;
 use crate::resolve::plan::{check_path, check_writable};
-use crate::text::pieces::applied;
+use crate::text::pieces::apply_pieces;
 
 /// A file that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,31 +31,32 @@ const NEW_FILE: u32 = 0o666;
 const NEW_PROGRAM: u32 = 0o777;
 
 /// The changes that edits come to.
-pub(crate) fn changes(root: &FolderRoot, edits: &[OrderedEdit]) -> Result<Vec<FileChange>, FaultOf> {
+pub(crate) fn list_changes(root: &FolderRoot, edits: &[OrderedEdit]) -> Result<Vec<FileChange>, FaultOf> {
     let mut files: BTreeMap<&str, FileChange> = BTreeMap::new();
     for edit in edits {
         let of = |fault: ElementFault| (edit.of, fault);
         if !files.contains_key(edit.path.as_str()) {
-            files.insert(&edit.path, there(root, &edit.path).map_err(of)?);
+            files.insert(&edit.path, read_current(root, &edit.path).map_err(of)?);
         }
         let Some(file) = files.get_mut(edit.path.as_str()) else { continue };
         let now = file.after.as_deref();
-        if now.map(sha256) != edit.before {
-            return Err(of(changed(&edit.path, "changed after the change set was resolved")));
+        if now.map(hash_bytes) != edit.before {
+            return Err(of(describe_change(&edit.path, "changed after the change set was resolved")));
         }
         if now.is_none() {
             file.mode = if edit.is_executable { NEW_PROGRAM } else { NEW_FILE };
         }
         let text = std::str::from_utf8(now.unwrap_or_default());
-        let made = text.ok().and_then(|text| applied(text, &edit.pieces));
-        let made = made.ok_or_else(|| of(changed(&edit.path, "has other lines than the order says")))?;
+        let made = text.ok().and_then(|text| apply_pieces(text, &edit.pieces));
+        let made =
+            made.ok_or_else(|| of(describe_change(&edit.path, "has other lines than the order says")))?;
         // A deletion shows every line that goes.
         if edit.after.is_none() && !made.is_empty() {
-            return Err(of(changed(&edit.path, "has lines that the order does not show")));
+            return Err(of(describe_change(&edit.path, "has lines that the order does not show")));
         }
         let after = edit.after.is_some().then(|| made.into_bytes());
-        if after.as_deref().map(sha256) != edit.after {
-            return Err(of(changed(&edit.path, "would not become what the order says")));
+        if after.as_deref().map(hash_bytes) != edit.after {
+            return Err(of(describe_change(&edit.path, "would not become what the order says")));
         }
         if after.as_ref().is_some_and(|bytes| bytes.len() > systole_folder::limits::FILE_BYTES) {
             let message = format!("'{}' would have more than 1 MiB", edit.path);
@@ -66,15 +67,15 @@ pub(crate) fn changes(root: &FolderRoot, edits: &[OrderedEdit]) -> Result<Vec<Fi
     Ok(files.into_values().filter(|file| file.before != file.after).collect())
 }
 
-fn changed(path: &str, what: &str) -> ElementFault {
+fn describe_change(path: &str, what: &str) -> ElementFault {
     ElementFault::new(fault::CHANGED, format!("'{path}' {what}; read it again, and send the edit again"))
 }
 
 /// A file as it is now.
-fn there(root: &FolderRoot, path: &str) -> Result<FileChange, ElementFault> {
+fn read_current(root: &FolderRoot, path: &str) -> Result<FileChange, ElementFault> {
     check_path(path)?;
     if root.place(path)? != path {
-        return Err(changed(path, "is reached by a link now"));
+        return Err(describe_change(path, "is reached by a link now"));
     }
     let (bytes, mode) = match root.read(path) {
         Ok(file) => {

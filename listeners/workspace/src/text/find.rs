@@ -22,7 +22,7 @@ pub(crate) enum IndentShift {
 }
 
 /// The places, as indices of lines from `from` on, of the closest kind that there is. At most [`limits::MATCHES`].
-pub(crate) fn places(lines: &[&str], wanted: &[&str], from: usize) -> (Closeness, Vec<usize>) {
+pub(crate) fn find_places(lines: &[&str], wanted: &[&str], from: usize) -> (Closeness, Vec<usize>) {
     let is_blank = wanted.iter().all(|line| line.trim().is_empty());
     for closeness in [Closeness::Exact, Closeness::Trailing, Closeness::Indented] {
         // Nothing but white space fits everywhere.
@@ -31,7 +31,7 @@ pub(crate) fn places(lines: &[&str], wanted: &[&str], from: usize) -> (Closeness
         }
         let fits = |at: &usize| {
             let there = lines.get(*at..at.saturating_add(wanted.len()));
-            there.is_some_and(|there| fits(there, wanted, closeness))
+            there.is_some_and(|there| fits_lines(there, wanted, closeness))
         };
         let found: Vec<usize> = (from..lines.len()).filter(fits).take(limits::MATCHES).collect();
         if !found.is_empty() {
@@ -41,18 +41,18 @@ pub(crate) fn places(lines: &[&str], wanted: &[&str], from: usize) -> (Closeness
     (Closeness::Exact, Vec::new())
 }
 
-fn fits(there: &[&str], wanted: &[&str], closeness: Closeness) -> bool {
+fn fits_lines(there: &[&str], wanted: &[&str], closeness: Closeness) -> bool {
     let same = |one: &str, other: &str| match closeness {
         Closeness::Exact => one == other,
         Closeness::Trailing => one.trim_end() == other.trim_end(),
         Closeness::Indented => one.trim() == other.trim(),
     };
     there.iter().zip(wanted).all(|(one, other)| same(one, other))
-        && (closeness != Closeness::Indented || shift(there, wanted).is_some())
+        && (closeness != Closeness::Indented || find_shift(there, wanted).is_some())
 }
 
 /// How the indentation differs, if it differs by the same in every line.
-pub(crate) fn shift(there: &[&str], wanted: &[&str]) -> Option<IndentShift> {
+pub(crate) fn find_shift(there: &[&str], wanted: &[&str]) -> Option<IndentShift> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut found: Option<IndentShift> = None;
     for (one, other) in there.iter().zip(wanted).filter(|(one, _)| !one.trim().is_empty()) {
@@ -72,7 +72,7 @@ pub(crate) fn shift(there: &[&str], wanted: &[&str]) -> Option<IndentShift> {
 
 impl IndentShift {
     /// A new line with the indentation of the file. `None` if it has too little.
-    pub(crate) fn shifted(&self, line: &str) -> Option<String> {
+    pub(crate) fn shift_line(&self, line: &str) -> Option<String> {
         match self {
             _ if line.trim().is_empty() => Some(line.to_owned()),
             IndentShift::Added(indent) => Some(format!("{indent}{line}")),
@@ -99,28 +99,32 @@ mod tests {
     #[test]
     fn g2_lines_are_found_exactly_or_by_white_space_alone() {
         let lines = ["fn a() {", "    one();  ", "    two();", "}", "one();"];
-        assert_eq!(places(&lines, &["one();"], 0), (Closeness::Exact, vec![4]));
-        assert_eq!(places(&lines, &["    one();"], 0), (Closeness::Trailing, vec![1]));
-        assert_eq!(places(&lines, &["one();", "two();"], 0), (Closeness::Indented, vec![1]));
+        assert_eq!(find_places(&lines, &["one();"], 0), (Closeness::Exact, vec![4]));
+        assert_eq!(find_places(&lines, &["    one();"], 0), (Closeness::Trailing, vec![1]));
+        assert_eq!(find_places(&lines, &["one();", "two();"], 0), (Closeness::Indented, vec![1]));
         assert_eq!(
-            places(&lines, &["one();", "  two();"], 0).1,
+            find_places(&lines, &["one();", "  two();"], 0).1,
             Vec::<usize>::new(),
             "no shift of all lines"
         );
-        assert_eq!(places(&lines, &["One();"], 0).1, Vec::<usize>::new());
-        assert_eq!(places(&["", "a", ""], &[" "], 0).1, Vec::<usize>::new(), "blank lines fit everywhere");
-        assert_eq!(places(&["a"], &["a", "a"], 0).1, Vec::<usize>::new());
+        assert_eq!(find_places(&lines, &["One();"], 0).1, Vec::<usize>::new());
+        assert_eq!(
+            find_places(&["", "a", ""], &[" "], 0).1,
+            Vec::<usize>::new(),
+            "blank lines fit everywhere"
+        );
+        assert_eq!(find_places(&["a"], &["a", "a"], 0).1, Vec::<usize>::new());
     }
 
     #[test]
     fn g2_indentation_is_shifted_only_if_it_is_simple() {
         assert_eq!(
-            shift(&["    a", "", "      b"], &["a", "", "  b"]),
+            find_shift(&["    a", "", "      b"], &["a", "", "  b"]),
             Some(IndentShift::Added("    ".to_owned()))
         );
-        assert_eq!(shift(&["\ta"], &["    a"]), None);
-        let less = shift(&["a"], &["  a"]).unwrap();
-        assert_eq!(less.shifted("    b").as_deref(), Some("  b"));
-        assert_eq!(less.shifted(" b"), None);
+        assert_eq!(find_shift(&["\ta"], &["    a"]), None);
+        let less = find_shift(&["a"], &["  a"]).unwrap();
+        assert_eq!(less.shift_line("    b").as_deref(), Some("  b"));
+        assert_eq!(less.shift_line(" b"), None);
     }
 }

@@ -3,8 +3,8 @@
 //! A text and hunks come in; the new text, or why a hunk does not fit, goes out. Every other line stays as it is.
 
 use crate::limits;
-use crate::text::find::{Closeness, IndentShift, places, shift};
-use crate::text::similarity::{near, numbered};
+use crate::text::find::{Closeness, IndentShift, find_places, find_shift};
+use crate::text::similarity::{find_similar, number_lines};
 
 /// Lines that become others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub(crate) enum Misfit {
 pub(crate) type Changed = (String, Option<&'static str>);
 
 impl HunkLine {
-    fn old(&self) -> Option<&str> {
+    fn old_line(&self) -> Option<&str> {
         match self {
             HunkLine::Kept(line) | HunkLine::Removed(line) => Some(line),
             HunkLine::Added(_) => None,
@@ -48,8 +48,8 @@ impl HunkLine {
 }
 
 /// Replaces the only place of `old` by `new`.
-pub(crate) fn replaced(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
-    let found = occurrences(text, old);
+pub(crate) fn replace_text(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
+    let found = find_occurrences(text, old);
     match found.as_slice() {
         [at] => {
             let (before, rest) = text.split_at_checked(*at).unwrap_or((text, ""));
@@ -64,7 +64,7 @@ pub(crate) fn replaced(text: &str, old: &str, new: &str) -> Result<Changed, Misf
 }
 
 /// The places of a text, also those that overlap.
-fn occurrences(text: &str, old: &str) -> Vec<usize> {
+fn find_occurrences(text: &str, old: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = text.get(from..).filter(|_| !old.is_empty()).and_then(|rest| rest.find(old)) {
@@ -89,22 +89,22 @@ fn replaced_lines(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
     let is_gone = new_lines.is_empty() && old_lines != old;
     let added = new_lines.split('\n').filter(|_| !is_gone).map(|line| HunkLine::Added(line.to_owned()));
     let hunk = Hunk { lines: removed.chain(added).collect(), ..Hunk::default() };
-    changed(text, &[hunk])
+    apply_hunks(text, &[hunk])
 }
 
 /// Applies hunks, one below the other.
-pub(crate) fn changed(text: &str, hunks: &[Hunk]) -> Result<Changed, Misfit> {
+pub(crate) fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<Changed, Misfit> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut made: Vec<String> = Vec::new();
     let mut done = 0;
     let mut repaired = Closeness::Exact;
     for hunk in hunks {
-        let (at, closeness) = place(text, &lines, hunk, done)?;
-        let old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old).collect();
+        let (at, closeness) = find_place(text, &lines, hunk, done)?;
+        let old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old_line).collect();
         let there = lines.get(at..at + old.len()).unwrap_or_default();
-        let indent = (closeness == Closeness::Indented).then(|| shift(there, &old)).flatten();
+        let indent = (closeness == Closeness::Indented).then(|| find_shift(there, &old)).flatten();
         made.extend(lines.get(done..at).unwrap_or_default().iter().map(|line| (*line).to_owned()));
-        made.extend(new_lines(hunk, there, indent.as_ref()).ok_or_else(|| missing(text, &old))?);
+        made.extend(new_lines(hunk, there, indent.as_ref()).ok_or_else(|| describe_missing(text, &old))?);
         done = at + old.len();
         repaired = repaired.max(closeness);
     }
@@ -123,29 +123,29 @@ fn new_lines(hunk: &Hunk, there: &[&str], indent: Option<&IndentShift>) -> Optio
                 there.next()?;
             }
             HunkLine::Added(line) => {
-                made.push(indent.map_or_else(|| Some(line.clone()), |indent| indent.shifted(line))?);
+                made.push(indent.map_or_else(|| Some(line.clone()), |indent| indent.shift_line(line))?);
             }
         }
     }
     Some(made)
 }
 
-fn missing(text: &str, old: &[&str]) -> Misfit {
-    Misfit::Missing { what: "the text to replace", near: near(text, &old.join("\n")) }
+fn describe_missing(text: &str, old: &[&str]) -> Misfit {
+    Misfit::Missing { what: "the text to replace", near: find_similar(text, &old.join("\n")) }
 }
 
 /// The index of the first line of a hunk, at or below the line `from`.
-fn place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize, Closeness), Misfit> {
+fn find_place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize, Closeness), Misfit> {
     // After the last line feed there is no line; a hunk at the end comes before it.
     let end = if lines.last().is_some_and(|last| last.is_empty()) { lines.len() - 1 } else { lines.len() };
     let mut start = from;
     for anchor in &hunk.anchors {
         let is_it = |line: &&str| line.trim() == anchor.trim();
         let found = lines.iter().skip(start).position(is_it).map(|at| at + start);
-        let missing = || Misfit::Missing { what: "the line after @@", near: near(text, anchor) };
+        let missing = || Misfit::Missing { what: "the line after @@", near: find_similar(text, anchor) };
         start = found.ok_or_else(missing)? + 1;
     }
-    let old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old).collect();
+    let old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old_line).collect();
     if old.is_empty() {
         return match (hunk.is_at_end, hunk.anchors.is_empty()) {
             (true, _) => Ok((end.max(from), Closeness::Exact)),
@@ -153,7 +153,7 @@ fn place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize,
             (false, true) => Err(Misfit::NoPlace),
         };
     }
-    let (closeness, mut found) = places(lines, &old, start);
+    let (closeness, mut found) = find_places(lines, &old, start);
     if hunk.is_at_end {
         found.retain(|at| at + old.len() == end || at + old.len() == lines.len());
     }
@@ -163,7 +163,7 @@ fn place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize,
         .last()
         .is_some_and(|anchor| lines.iter().filter(|line| line.trim() == anchor.trim()).count() == 1);
     match found.as_slice() {
-        [] => Err(missing(text, &old)),
+        [] => Err(describe_missing(text, &old)),
         [at] => Ok((*at, closeness)),
         [at, ..] if is_anchored && closeness == Closeness::Exact => Ok((*at, closeness)),
         several => Err(Misfit::Ambiguous { lines: several.iter().map(|at| at + 1).collect() }),
@@ -172,7 +172,7 @@ fn place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize,
 
 impl Misfit {
     /// What is wrong, for the one who wrote the request.
-    pub(crate) fn words(&self, path: &str, text: &str) -> String {
+    pub(crate) fn describe(&self, path: &str, text: &str) -> String {
         match self {
             Misfit::Missing { what, near } if near.is_empty() => {
                 format!("{what} is not in '{path}', which is empty")
@@ -182,7 +182,7 @@ impl Misfit {
             }
             Misfit::Ambiguous { lines } => {
                 let all: Vec<&str> = text.lines().collect();
-                let shown = lines.iter().map(|line| numbered(&all, line.saturating_sub(1), 1));
+                let shown = lines.iter().map(|line| number_lines(&all, line.saturating_sub(1), 1));
                 let shown = shown.collect::<Vec<_>>().join("\n");
                 let more = if lines.len() >= limits::MATCHES { " or more" } else { "" };
                 format!(
@@ -215,44 +215,44 @@ mod tests {
 
     #[test]
     fn g2_a_text_is_replaced_at_its_only_place() {
-        assert_eq!(replaced("a b c", "b", "X"), Ok(("a X c".to_owned(), None)));
+        assert_eq!(replace_text("a b c", "b", "X"), Ok(("a X c".to_owned(), None)));
         assert_eq!(
-            replaced("x\naaa\n", "aa", "b"),
+            replace_text("x\naaa\n", "aa", "b"),
             Err(Misfit::Ambiguous { lines: vec![2, 2] }),
             "overlapping"
         );
         let many = "é".repeat(100);
         assert!(
-            matches!(replaced(&many, "é", "b"), Err(Misfit::Ambiguous { lines }) if lines.len() == limits::MATCHES)
+            matches!(replace_text(&many, "é", "b"), Err(Misfit::Ambiguous { lines }) if lines.len() == limits::MATCHES)
         );
     }
 
     #[test]
     fn g2_white_space_is_repaired_and_indentation_follows() {
         let text = "if x:\n    one()  \n    two()\n";
-        let made = replaced(text, "one()\ntwo()", "one()\nif y:\n    three()").unwrap();
+        let made = replace_text(text, "one()\ntwo()", "one()\nif y:\n    three()").unwrap();
         assert_eq!(made, ("if x:\n    one()\n    if y:\n        three()\n".to_owned(), Some("indentation")));
-        let kept = changed(text, &[hunk(&[], &["     one()", "-    two()", "+    three()"])]).unwrap();
+        let kept = apply_hunks(text, &[hunk(&[], &["     one()", "-    two()", "+    three()"])]).unwrap();
         assert_eq!(kept.0, "if x:\n    one()  \n    three()\n", "a kept line stays as the file has it");
         assert!(kept.1.is_some());
-        assert_eq!(replaced("a  \nb\n", "a\n", "").unwrap().0, "b\n");
+        assert_eq!(replace_text("a  \nb\n", "a\n", "").unwrap().0, "b\n");
     }
 
     #[test]
     fn g2_hunks_come_one_below_the_other_and_anchors_lead_to_them() {
         let text = "class A:\n  f()\nclass B:\n  f()\n";
-        let one = |anchors: &[&str]| changed(text, &[hunk(anchors, &["-  f()", "+  g()"])]);
+        let one = |anchors: &[&str]| apply_hunks(text, &[hunk(anchors, &["-  f()", "+  g()"])]);
         assert_eq!(one(&[]), Err(Misfit::Ambiguous { lines: vec![2, 4] }));
         assert_eq!(one(&["class B:"]).unwrap().0, "class A:\n  f()\nclass B:\n  g()\n");
         assert_eq!(one(&["class A:"]).unwrap().0, "class A:\n  g()\nclass B:\n  f()\n");
         assert!(matches!(one(&["class C:"]), Err(Misfit::Missing { .. })));
         let both = [hunk(&[], &["-class A:", "+class X:"]), hunk(&[], &["-class B:", "+class Y:"])];
-        assert_eq!(changed(text, &both).unwrap().0, "class X:\n  f()\nclass Y:\n  f()\n");
+        assert_eq!(apply_hunks(text, &both).unwrap().0, "class X:\n  f()\nclass Y:\n  f()\n");
         let back = [both[1].clone(), both[0].clone()];
-        assert!(matches!(changed(text, &back), Err(Misfit::Missing { .. })));
-        assert_eq!(changed(text, &[hunk(&[], &["+x"])]), Err(Misfit::NoPlace));
+        assert!(matches!(apply_hunks(text, &back), Err(Misfit::Missing { .. })));
+        assert_eq!(apply_hunks(text, &[hunk(&[], &["+x"])]), Err(Misfit::NoPlace));
         let end = Hunk { is_at_end: true, ..hunk(&[], &["+x"]) };
-        assert_eq!(changed("a\n", std::slice::from_ref(&end)).unwrap().0, "a\nx\n");
-        assert_eq!(changed("a", &[end]).unwrap().0, "a\nx");
+        assert_eq!(apply_hunks("a\n", std::slice::from_ref(&end)).unwrap().0, "a\nx\n");
+        assert_eq!(apply_hunks("a", &[end]).unwrap().0, "a\nx");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct EditPiece {
 }
 
 /// The pieces that make `new` of `old`.
-pub(crate) fn pieces(old: &str, new: &str) -> Vec<EditPiece> {
+pub(crate) fn find_pieces(old: &str, new: &str) -> Vec<EditPiece> {
     let (before, after) = (whole_lines(old), whole_lines(new));
     let deadline = (Instant::now() + limits::NEAR_TIME).into_std();
     let operations = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(deadline));
@@ -41,7 +41,7 @@ pub(crate) fn pieces(old: &str, new: &str) -> Vec<EditPiece> {
 }
 
 /// The text with its pieces applied. `None` if a piece is not where it says, or the pieces are not in order.
-pub(crate) fn applied(text: &str, pieces: &[EditPiece]) -> Option<String> {
+pub(crate) fn apply_pieces(text: &str, pieces: &[EditPiece]) -> Option<String> {
     let lines = whole_lines(text);
     let mut made = String::with_capacity(text.len());
     let mut at = 0;
@@ -79,10 +79,14 @@ mod tests {
         ];
         for old in texts {
             for new in texts {
-                assert_eq!(applied(old, &pieces(old, new)).as_deref(), Some(new), "{old:?} {new:?}");
+                assert_eq!(
+                    apply_pieces(old, &find_pieces(old, new)).as_deref(),
+                    Some(new),
+                    "{old:?} {new:?}"
+                );
             }
         }
-        let found = pieces("a\nb\nc\n", "a\nX\nc\nd\n");
+        let found = find_pieces("a\nb\nc\n", "a\nX\nc\nd\n");
         let piece = |line, was: &str, now: &str| EditPiece { line, was: was.to_owned(), now: now.to_owned() };
         assert_eq!(found, [piece(2, "b\n", "X\n"), piece(4, "", "d\n")]);
     }
@@ -100,7 +104,7 @@ mod tests {
             ("a\nb\n", vec![piece(1, "a")]),
             ("a\nb\n", vec![piece(2, "b\nc\n")]),
         ] {
-            assert_eq!(applied(text, &pieces), None, "{pieces:?}");
+            assert_eq!(apply_pieces(text, &pieces), None, "{pieces:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn plain_output(bytes: &[u8]) -> String {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         let line = line.trim_end_matches('\r');
         let last = line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or_default();
-        for character in erased(last).chars() {
+        for character in apply_backspaces(last).chars() {
             let is_blank = character.is_whitespace() && !matches!(character, ' ' | '\t');
             if is_blank || is_hidden(character) || !characters::is_legal(character) {
                 shown.extend(character.escape_unicode());
@@ -29,7 +29,7 @@ pub(crate) fn plain_output(bytes: &[u8]) -> String {
 }
 
 /// A line after its backspaces.
-fn erased(line: &str) -> String {
+fn apply_backspaces(line: &str) -> String {
     let mut left = String::with_capacity(line.len());
     for character in line.chars() {
         if character == '\u{8}' {

@@ -5,7 +5,7 @@
 use crate::limits;
 
 /// The lines of `text` that are most like `wanted`, each with its number. Empty for an empty file.
-pub(crate) fn near(text: &str, wanted: &str) -> String {
+pub(crate) fn find_similar(text: &str, wanted: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted
         .lines()
@@ -16,16 +16,19 @@ pub(crate) fn near(text: &str, wanted: &str) -> String {
     let Some(first) = best_start(&lines, &wanted) else { return String::new() };
     let from = first.saturating_sub(1);
     let count = (wanted.len() + 2).min(limits::SHOWN_LINES);
-    let shown = numbered(&lines, from, count);
+    let shown = number_lines(&lines, from, count);
     let pairs = (first + 1..).zip(lines.iter().skip(first).zip(&wanted));
-    let differs =
-        pairs.filter(|(_, (there, wanted))| there.trim() != **wanted).map(differing).next().flatten();
+    let differs = pairs
+        .filter(|(_, (there, wanted))| there.trim() != **wanted)
+        .map(describe_difference)
+        .next()
+        .flatten();
     [Some(shown), differs].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// The first difference of two lines, as code points, if a reader could miss it: such as one character in place of a
 /// letter and its accent, or a quotation mark of another form.
-fn differing((number, (there, wanted)): (usize, (&&str, &&str))) -> Option<String> {
+fn describe_difference((number, (there, wanted)): (usize, (&&str, &&str))) -> Option<String> {
     let (there, wanted) = (there.trim(), *wanted);
     let same = there.chars().zip(wanted.chars()).take_while(|(one, other)| one == other).count();
     let points = |line: &str| {
@@ -45,13 +48,13 @@ fn differing((number, (there, wanted)): (usize, (&&str, &&str))) -> Option<Strin
 }
 
 /// Some lines with their numbers.
-pub(crate) fn numbered(lines: &[&str], from: usize, count: usize) -> String {
+pub(crate) fn number_lines(lines: &[&str], from: usize, count: usize) -> String {
     let shown = lines.iter().enumerate().skip(from).take(count);
-    shown.map(|(at, line)| format!("{}| {}", at + 1, cut(line))).collect::<Vec<_>>().join("\n")
+    shown.map(|(at, line)| format!("{}| {}", at + 1, cut_line(line))).collect::<Vec<_>>().join("\n")
 }
 
 /// The start of a line, as far as it is shown.
-fn cut(line: &str) -> &str {
+fn cut_line(line: &str) -> &str {
     let end = (0..=limits::SHOWN_BYTES.min(line.len())).rev().find(|end| line.is_char_boundary(*end));
     line.get(..end.unwrap_or(0)).unwrap_or_default()
 }
@@ -64,9 +67,9 @@ fn best_start(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     if equal(best) > 0 {
         return Some(best);
     }
-    let first = pairs(wanted.first().copied().unwrap_or_default());
+    let first = collect_pairs(wanted.first().copied().unwrap_or_default());
     let alike = |line: &str| {
-        let there = pairs(line.trim());
+        let there = collect_pairs(line.trim());
         let shared = there.iter().filter(|pair| first.contains(pair)).count();
         (200 * shared).checked_div(there.len() + first.len()).unwrap_or(0)
     };
@@ -74,8 +77,8 @@ fn best_start(lines: &[&str], wanted: &[&str]) -> Option<usize> {
 }
 
 /// The pairs of neighbouring bytes of a line.
-fn pairs(line: &str) -> std::collections::BTreeSet<(u8, u8)> {
-    let bytes = cut(line).as_bytes();
+fn collect_pairs(line: &str) -> std::collections::BTreeSet<(u8, u8)> {
+    let bytes = cut_line(line).as_bytes();
     bytes.iter().copied().zip(bytes.iter().copied().skip(1)).collect()
 }
 
@@ -86,16 +89,16 @@ mod tests {
     #[test]
     fn g2_the_nearest_lines_are_shown_with_their_numbers() {
         let text = "fn one() {}\nfn two() {\n    greet(\"you\");\n}\nfn three() {}\n";
-        assert_eq!(near(text, "    greet(\"me\");"), "2| fn two() {\n3|     greet(\"you\");\n4| }");
+        assert_eq!(find_similar(text, "    greet(\"me\");"), "2| fn two() {\n3|     greet(\"you\");\n4| }");
         assert_eq!(
-            near(text, "fn two() {\n  other();\n}"),
+            find_similar(text, "fn two() {\n  other();\n}"),
             "1| fn one() {}\n2| fn two() {\n3|     greet(\"you\");\n4| }\n5| fn three() {}"
         );
-        let cafe = near("a\ncafe\u{301} one\n", "caf\u{e9} one");
+        let cafe = find_similar("a\ncafe\u{301} one\n", "caf\u{e9} one");
         assert_eq!(cafe.lines().last(), Some("Line 2 has U+0065 U+0301 where the request has U+00E9."));
-        let quoted = near("it\u{2019}s\n", "it's");
+        let quoted = find_similar("it\u{2019}s\n", "it's");
         assert_eq!(quoted, "1| it\u{2019}s\nLine 1 has U+2019 where the request has U+0027.");
-        assert_eq!(near("", "a"), "");
-        assert_eq!(near(text, "\n\n").lines().count(), 2);
+        assert_eq!(find_similar("", "a"), "");
+        assert_eq!(find_similar(text, "\n\n").lines().count(), 2);
     }
 }

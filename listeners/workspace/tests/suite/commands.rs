@@ -94,7 +94,7 @@ fn g2_a_cancel_ends_the_command_and_stops_the_rest() {
     let asked = room.delivered(super::room::NAME, "x", 1, order.payload);
     let said = std::thread::scope(|scope| {
         let (workspace, is_cancelled) = (&room.workspace, &room.is_cancelled);
-        let work = scope.spawn(move || workspace.answer(&asked, is_cancelled, &|_| {}));
+        let work = scope.spawn(move || workspace.answer_delivery(&asked, is_cancelled, &|_| {}));
         let begun = room.path("begun");
         while !begun.exists() && !work.is_finished() {
             std::thread::yield_now();

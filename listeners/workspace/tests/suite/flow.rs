@@ -190,6 +190,6 @@ fn g2_requests_that_are_none_are_refused() {
     assert_eq!(room.ask("2", undo("c000000000000")).results()[0].2, "workspace.no-undo");
     assert_eq!(room.ask("3", undo("../x")).results()[0].2, "workspace.no-undo");
     let asked = room.delivered("agent", "4", 1, payload("<other xmlns=\"urn:x\"/>"));
-    let said = room.workspace.answer(&asked, &room.is_cancelled, &|_| {});
+    let said = room.workspace.answer_delivery(&asked, &room.is_cancelled, &|_| {});
     assert!(matches!(said, systole_kit::reply::ReplyContent::Failure { .. }), "{said:?}");
 }

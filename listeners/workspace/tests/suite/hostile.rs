@@ -190,7 +190,7 @@ fn g2_a_file_that_others_write_is_never_lost() {
                 std::fs::rename(&beside, &path).unwrap();
             });
             let order = room.delivered(NAME, &call, 1, order.payload.clone());
-            let said = room.workspace.answer(&order, &AtomicBool::new(false), &|_| {});
+            let said = room.workspace.answer_delivery(&order, &AtomicBool::new(false), &|_| {});
             bytes(said)
         });
         // The order fits only the base. So the other one's text is the last in any case.
@@ -268,7 +268,7 @@ fn g2_several_threads_ask_at_once() {
         })
         .collect();
     let results: Vec<String> = std::thread::scope(|scope| {
-        let work = |asked| bytes(workspace.answer(asked, &AtomicBool::new(false), &|_| {}));
+        let work = |asked| bytes(workspace.answer_delivery(asked, &AtomicBool::new(false), &|_| {}));
         let works: Vec<_> = orders.iter().flatten().map(|asked| scope.spawn(move || work(asked))).collect();
         works.into_iter().map(|work| work.join().unwrap()).collect()
     });

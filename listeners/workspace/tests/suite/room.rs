@@ -166,7 +166,7 @@ impl Room {
     }
 
     pub(crate) fn say(&self, asked: &Delivered) -> Said {
-        match self.workspace.answer(asked, &self.is_cancelled, &|_| {}) {
+        match self.workspace.answer_delivery(asked, &self.is_cancelled, &|_| {}) {
             ReplyContent::Items(items) => {
                 assert_eq!(items.len(), 1);
                 let payload = items[0].payload.clone().unwrap();

@@ -118,7 +118,7 @@ impl ServerToInstall<'_> {
             return self.present(known, here);
         }
         let is_here = |lock: &PackageLock| {
-            here.as_ref().is_some_and(|here| here.difference(self.request, &lock.packages).is_none())
+            here.as_ref().is_some_and(|here| here.find_difference(self.request, &lock.packages).is_none())
         };
         if let Some(lock) = known.as_ref().filter(|lock| is_here(lock)) {
             return Ok(self.installed(lock, None));
@@ -142,7 +142,7 @@ impl ServerToInstall<'_> {
         }
         screen.say(format!("installing {} {}", self.request.name, lock.version));
         installer.install(self.request, &lock, &new)?;
-        new.finish(&InstallRecord::of(self.request, &lock.packages).text())?;
+        new.finish(&InstallRecord::from_request(self.request, &lock.packages).to_text())?;
         Ok(self.installed(&lock, Some(new)))
     }
 
@@ -154,7 +154,7 @@ impl ServerToInstall<'_> {
     /// pin are refused.
     fn pinned(&self) -> Result<Option<PackageLock>, NotInstalled> {
         let Some(pin) = self.pin else { return Ok(None) };
-        let before = InstallRequest::of(&pin.command).and_then(Result::ok);
+        let before = InstallRequest::from_command(&pin.command).and_then(Result::ok);
         if !before.is_some_and(|before| before.has_package_of(self.request)) {
             return Ok(None);
         }
@@ -169,7 +169,7 @@ impl ServerToInstall<'_> {
         }
         let text = fs::read_to_string(self.directory.join(&file))
             .map_err(|error| NotInstalled::failed(format!("{file}: {}", told(&error)), &fix))?;
-        let lock = PackageLock::stored(self.request, &text)
+        let lock = PackageLock::from_stored(self.request, &text)
             .map_err(|fault| NotInstalled::failed(format!("{file}: {fault}"), &fix))?;
         match package_changes(&pin.packages, &lock.packages).first() {
             None => Ok(Some(lock)),
@@ -183,11 +183,11 @@ impl ServerToInstall<'_> {
     /// What is installed here.
     fn here(&self) -> Option<InstallRecord> {
         let folder = self.directory.join(install_folder(self.name()));
-        let run = self.request.run(&folder.display().to_string());
+        let run = self.request.build_command(&folder.display().to_string());
         let mut files = run.iter().take(2).filter(|word| word.contains('/'));
         let is_whole = files.all(|file| Path::new(file).is_file());
         let text = fs::read(folder.join(RECORD)).ok().filter(|_| is_whole)?;
-        InstallRecord::read(&text)
+        InstallRecord::from_text(&text)
     }
 
     /// Compares what is installed with what is pinned, and changes nothing.
@@ -201,7 +201,7 @@ impl ServerToInstall<'_> {
         let lock = pinned.ok_or_else(|| failed("no packages are pinned for this command"))?;
         let folder = install_folder(self.name());
         let here = here.ok_or_else(|| failed(&format!("the server is not installed in {folder}")))?;
-        match here.difference(self.request, &lock.packages) {
+        match here.find_difference(self.request, &lock.packages) {
             None => Ok(self.installed(&lock, None)),
             Some(lines) => {
                 let lines = lines.join("\n  ");
@@ -214,7 +214,7 @@ impl ServerToInstall<'_> {
         let mut program = self.server.program.clone();
         let final_folder = install_folder(self.name());
         if let Some(new) = &new {
-            program.run = self.request.run(&new.name);
+            program.run = self.request.build_command(&new.name);
             let place = self.directory.join(&final_folder);
             for read in program.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.read) {
                 if *read == place {

@@ -224,7 +224,8 @@ mod tests {
             fs::write(info.join("entry_points.txt"), format!("[x]\na = b:c\n{scripts}\n[gui]\ny = z:w\n"))
                 .unwrap();
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            entry(place.path(), &InstallRequest::of(&words).unwrap().unwrap()).map_err(|fault| fault.words)
+            entry(place.path(), &InstallRequest::from_command(&words).unwrap().unwrap())
+                .map_err(|fault| fault.words)
         };
         let run = |module: &str| format!("import sys\nfrom {module} import main\nsys.exit(main())\n");
         assert_eq!(of("[console_scripts]\nother = m.s:main [extra]", "uvx mcp-server"), Ok(run("m.s")));

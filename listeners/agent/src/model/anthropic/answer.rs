@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, complaint, json, value};
+use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_json, read_value};
 use crate::model::halves::{Half, Halved};
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
@@ -143,48 +143,48 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
-        if let Some(wrong) = complaint(event) {
+    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+        if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
-        let Kind { kind } = json(event, partial)?;
+        let Kind { kind } = read_json(event, partial)?;
         match kind.as_ref() {
             "message_start" => {
-                let Started { message } = json(event, partial)?;
-                self.used(message.usage, partial);
+                let Started { message } = read_json(event, partial)?;
+                self.count_usage(message.usage, partial);
                 Ok(Step::Nothing)
             }
             "content_block_start" => {
-                let BlockStart { content_block } = json(event, partial)?;
-                self.begin(content_block.get(), partial)?;
+                let BlockStart { content_block } = read_json(event, partial)?;
+                self.begin_block(content_block.get(), partial)?;
                 Ok(Step::Content)
             }
             "content_block_delta" => {
-                let BlockDelta { delta } = json(event, partial)?;
-                self.grow(delta, partial)
+                let BlockDelta { delta } = read_json(event, partial)?;
+                self.grow_block(delta, partial)
             }
             "content_block_stop" => {
-                self.end(partial)?;
+                self.end_block(partial)?;
                 Ok(Step::Content)
             }
             "message_delta" => {
-                let MessageDelta { delta, usage } = json(event, partial)?;
-                self.used(usage, partial);
+                let MessageDelta { delta, usage } = read_json(event, partial)?;
+                self.count_usage(usage, partial);
                 if let Some(reason) = delta.stop_reason {
-                    partial.ends(&reason, |partial| stop(&reason, partial))?;
+                    partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
                 }
                 Ok(Step::Content)
             }
             "message_stop" => Ok(Step::End),
             "message" => {
-                let Whole { content, stop_reason, usage } = json(event, partial)?;
-                self.used(usage, partial);
+                let Whole { content, stop_reason, usage } = read_json(event, partial)?;
+                self.count_usage(usage, partial);
                 for block in content {
-                    self.begin(block.get(), partial)?;
-                    self.end(partial)?;
+                    self.begin_block(block.get(), partial)?;
+                    self.end_block(partial)?;
                 }
                 if let Some(reason) = stop_reason {
-                    partial.ends(&reason, |partial| stop(&reason, partial))?;
+                    partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
                 }
                 Ok(Step::End)
             }
@@ -198,7 +198,7 @@ impl Reading for Answering {
 }
 
 impl Answering {
-    fn used(&mut self, used: Lenient<Used>, partial: &mut PartialAnswer) {
+    fn count_usage(&mut self, used: Lenient<Used>, partial: &mut PartialAnswer) {
         let Lenient(Some(used)) = used else { return };
         let said = [used.input_tokens, used.cache_creation_input_tokens, used.cache_read_input_tokens];
         let said = said.map(|count| count.0);
@@ -213,26 +213,26 @@ impl Answering {
         partial.usage.tokens_out = used.output_tokens.0.or(partial.usage.tokens_out);
     }
 
-    fn begin(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+    fn begin_block(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
         let event = StreamEvent::of(block);
-        let Kind { kind } = json(&event, partial)?;
+        let Kind { kind } = read_json(&event, partial)?;
         match kind.as_ref() {
             "text" => {
-                let Said { text, .. } = json(&event, partial)?;
+                let Said { text, .. } = read_json(&event, partial)?;
                 partial.part_ends()?;
-                partial.text(&text.unwrap_or_default())?;
+                partial.add_text(&text.unwrap_or_default())?;
                 self.open = Some(Open::Text);
             }
             "tool_use" => {
-                let ToolUse { id, name, input } = json(&event, partial)?;
-                let slot = partial.call(id.as_deref(), &name)?;
-                let begun = input.map(Halved::of).unwrap_or_default();
+                let ToolUse { id, name, input } = read_json(&event, partial)?;
+                let slot = partial.begin_call(id.as_deref(), &name)?;
+                let begun = input.map(Halved::from_value).unwrap_or_default();
                 self.open = Some(Open::Call { slot, begun, grew: false });
             }
             "thinking" => {
-                let Said { thinking, signature, .. } = json(&event, partial)?;
-                let (block, mut half) = (value(block, partial)?, Half::default());
-                let thinking = half.join(&thinking.unwrap_or_default()).into_owned();
+                let Said { thinking, signature, .. } = read_json(&event, partial)?;
+                let (block, mut half) = (read_value(block, partial)?, Half::default());
+                let thinking = half.join_next(&thinking.unwrap_or_default()).into_owned();
                 partial.reasoning_shown(&thinking)?;
                 let signature = signature.unwrap_or_default();
                 self.open = Some(Open::Thinking { block, thinking, half, signature });
@@ -240,30 +240,30 @@ impl Answering {
             // Reasoning that only its provider can read, and unknown blocks: kept as they are.
             _ => {
                 self.open = None;
-                partial.block(NAME, value(block, partial)?, block.len())?;
+                partial.add_block(NAME, read_value(block, partial)?, block.len())?;
             }
         }
         Ok(())
     }
 
-    fn grow(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn grow_block(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         let Delta { kind, text, partial_json, thinking, signature } = delta;
         match (kind.as_ref(), &mut self.open) {
-            ("text_delta", _) => partial.text(&text.unwrap_or_default())?,
+            ("text_delta", _) => partial.add_text(&text.unwrap_or_default())?,
             ("input_json_delta", Some(Open::Call { slot, grew, .. })) => {
-                let arguments = partial_json.map(Halved::of).unwrap_or_default();
+                let arguments = partial_json.map(Halved::from_value).unwrap_or_default();
                 *grew |= !arguments.is_empty();
-                partial.arguments(*slot, &arguments)?;
+                partial.add_arguments(*slot, &arguments)?;
             }
             ("thinking_delta", Some(Open::Thinking { thinking: before, half, .. })) => {
                 let more = thinking.unwrap_or_default();
-                let words = half.join(&more);
+                let words = half.join_next(&more);
                 before.push_str(&words);
                 partial.reasoning_shown(&words)?;
             }
             ("signature_delta", Some(Open::Thinking { signature: before, .. })) => {
                 before.push_str(&signature.unwrap_or_default());
-                if before.len() > partial.most() {
+                if before.len() > partial.most_bytes() {
                     return Err(Wrong::Fault(partial.too_large()));
                 }
             }
@@ -272,28 +272,28 @@ impl Answering {
         Ok(Step::Content)
     }
 
-    fn end(&mut self, partial: &mut PartialAnswer) -> Result<(), ModelFault> {
+    fn end_block(&mut self, partial: &mut PartialAnswer) -> Result<(), ModelFault> {
         match self.open.take() {
             None => Ok(()),
             Some(Open::Text) => partial.part_ends(),
             Some(Open::Call { grew: true, .. }) => Ok(()),
-            Some(Open::Call { slot, begun, .. }) => partial.arguments(slot, &begun),
+            Some(Open::Call { slot, begun, .. }) => partial.add_arguments(slot, &begun),
             Some(Open::Thinking { mut block, mut thinking, mut half, signature }) => {
                 let further = signature.len();
-                let lone = half.end();
+                let lone = half.end_text();
                 thinking.push_str(lone);
                 partial.reasoning_shown(lone)?;
                 if let Some(block) = block.as_object_mut() {
                     block.insert("thinking".to_owned(), Value::String(thinking));
                     block.insert("signature".to_owned(), Value::String(signature));
                 }
-                partial.block(NAME, block, further)
+                partial.add_block(NAME, block, further)
             }
         }
     }
 }
 
-fn stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "end_turn" | "stop_sequence" => StopReason::End,
         "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
@@ -301,7 +301,7 @@ fn stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
         "refusal" => StopReason::Filtered,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

@@ -12,7 +12,7 @@ use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
 
-pub(super) use request::object;
+pub(super) use request::as_object;
 
 /// The provider that its kept reasoning names.
 const NAME: &str = "anthropic";
@@ -23,36 +23,40 @@ const VERSION: &str = "2023-06-01";
 pub(super) struct Anthropic;
 
 impl Form for Anthropic {
-    fn home(&self) -> &'static str {
+    fn home_address(&self) -> &'static str {
         "https://api.anthropic.com"
     }
 
-    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
     }
 
-    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
+    fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION));
-        if let Some(value) = key.and_then(|key| key.header("")) {
+        if let Some(value) = key.and_then(|key| key.as_header("")) {
             headers.insert(HeaderName::from_static("x-api-key"), value);
         }
         headers
     }
 
-    fn reserved(&self) -> &'static [&'static str] {
+    fn reserved_keys(&self) -> &'static [&'static str] {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
-        Ok(request::body(model, request))
+    fn build_body(
+        &self,
+        model: &spec::ModelSpec,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, String> {
+        Ok(request::build_body(model, request))
     }
 
     fn framing(&self) -> StreamFraming {
         StreamFraming::Events
     }
 
-    fn reading(&self) -> Box<dyn Reading> {
+    fn build_reader(&self) -> Box<dyn Reading> {
         Box::new(answer::Answering::default())
     }
 }

@@ -8,35 +8,37 @@ use crate::model::{
 };
 use crate::spec;
 
-pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
-        cached(&mut system);
+        mark_cached(&mut system);
         body.insert("system".to_owned(), json!([system]));
     }
-    body.insert("messages".to_owned(), Value::Array(messages(request)));
-    if let Some(schema) = structured::of(request, model.url.is_none()).and_then(structured::narrowed) {
+    body.insert("messages".to_owned(), Value::Array(build_messages(request)));
+    if let Some(schema) =
+        structured::find_schema(request, model.url.is_none()).and_then(structured::narrow_schema)
+    {
         let format = json!({"type": "json_schema", "schema": schema});
         body.insert("output_config".to_owned(), json!({"format": format}));
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
         if let Some(choice) = &request.choice {
-            body.insert("tool_choice".to_owned(), chosen(choice));
+            body.insert("tool_choice".to_owned(), build_choice(choice));
         }
     }
     body
 }
 
-fn tool(tool: &Tool) -> Value {
+fn build_tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
 
-fn chosen(choice: &RequestToolChoice) -> Value {
+fn build_choice(choice: &RequestToolChoice) -> Value {
     match choice {
         RequestToolChoice::Auto => json!({"type": "auto"}),
         RequestToolChoice::Required => json!({"type": "any"}),
@@ -46,13 +48,13 @@ fn chosen(choice: &RequestToolChoice) -> Value {
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn messages(request: &ModelRequest) -> Vec<Value> {
+fn build_messages(request: &ModelRequest) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for (left, message) in (1..=request.messages.len()).rev().zip(&request.messages) {
         if left == 1 {
-            mark(&mut joined);
+            mark_cache_ends(&mut joined);
         }
-        let blocks: Vec<Value> = blocks(message);
+        let blocks: Vec<Value> = build_blocks(message);
         match joined.last_mut() {
             _ if blocks.is_empty() => {}
             Some((role, before)) if *role == message.role => before.extend(blocks),
@@ -68,13 +70,13 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
 
 /// Marks the end of what the next request repeats, and the end of what the last request marked: the cache is searched
 /// only a few blocks back from a mark, and one turn may add more.
-fn mark(joined: &mut [(MessageAuthor, Vec<Value>)]) {
+fn mark_cache_ends(joined: &mut [(MessageAuthor, Vec<Value>)]) {
     for left_out in [0, 2] {
         let before = joined.iter_mut().rev().skip(left_out);
         if let Some(last) =
             before.flat_map(|(_, blocks)| blocks.iter_mut().rev()).find(|block| is_cacheable(block))
         {
-            cached(last);
+            mark_cached(last);
         }
     }
 }
@@ -89,46 +91,46 @@ fn is_cacheable(block: &Value) -> bool {
     }
 }
 
-fn cached(block: &mut Value) {
+fn mark_cached(block: &mut Value) {
     if let Some(block) = block.as_object_mut() {
         block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
 }
 
-fn blocks(message: &PromptMessage) -> Vec<Value> {
-    message.parts.iter().filter_map(block).collect()
+fn build_blocks(message: &PromptMessage) -> Vec<Value> {
+    message.parts.iter().filter_map(build_block).collect()
 }
 
-fn block(part: &MessagePart) -> Option<Value> {
+fn build_block(part: &MessagePart) -> Option<Value> {
     match part {
         // The provider refuses text without a visible character.
         MessagePart::Text(text) => (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text})),
         MessagePart::Call(call) => Some(json!({
             "type": "tool_use",
-            "id": id(&call.id),
+            "id": clean_id(&call.id),
             "name": call.name,
-            "input": object(&call.arguments),
+            "input": as_object(&call.arguments),
         })),
         MessagePart::Result { id: of, text, is_error, .. } => {
-            let mut result = json!({"type": "tool_result", "tool_use_id": id(of), "content": text});
+            let mut result = json!({"type": "tool_result", "tool_use_id": clean_id(of), "content": text});
             if let (true, Some(result)) = (*is_error, result.as_object_mut()) {
                 result.insert("is_error".to_owned(), json!(true));
             }
             Some(result)
         }
-        MessagePart::Reasoning(kept) => reasoning::block(super::NAME, kept).cloned(),
+        MessagePart::Reasoning(kept) => reasoning::find_block(super::NAME, kept).cloned(),
     }
 }
 
 /// Call ids from another provider may have characters that are refused here.
-fn id(id: &str) -> String {
+fn clean_id(id: &str) -> String {
     let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     id.chars().map(taken).collect()
 }
 
 /// Arguments as an object, for providers that accept nothing else. Anything else is wrapped in an object as written,
 /// so that the model sees its mistake.
-pub(in crate::model) fn object(arguments: &str) -> Value {
+pub(in crate::model) fn as_object(arguments: &str) -> Value {
     match serde_json::from_str::<Value>(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
         _ if arguments.trim().is_empty() => json!({}),

@@ -11,7 +11,9 @@ use serde_json::json as made;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json, value};
+use crate::model::form::{
+    Close, Reading, Step, Wrong, find_complaint, read_arguments, read_json, read_value,
+};
 use crate::model::halves::Halved;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
@@ -99,31 +101,34 @@ struct Used {
 pub(super) struct Answering;
 
 impl Reading for Answering {
-    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
-        if let Some(wrong) = complaint(event) {
+    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+        if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, partial)?;
+        let chunk: Chunk<'_> = read_json(event, partial)?;
         let mut step = Step::Nothing;
         if let Lenient(Some(used)) = chunk.usage_metadata {
-            used.count(partial);
+            used.count_usage(partial);
         }
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
             let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            let fault = partial
-                .fault(ModelFaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
+            let fault = partial.build_fault(
+                ModelFaultKind::Refused,
+                format!("would not answer this prompt ({reason}){said}"),
+            );
             let may_be_paid = partial.usage.tokens_in.is_some_and(|tokens| tokens > 0);
             return Err(Wrong::Fault(ModelFault { may_be_paid, ..fault }));
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-                part(raw.get(), partial)?;
+                read_part(raw.get(), partial)?;
                 step = Step::Content;
             }
             if let Some(reason) = candidate.finish_reason {
-                partial
-                    .ends(&reason, |partial| stop(&reason, candidate.finish_message.as_deref(), partial))?;
+                partial.set_stop(&reason, |partial| {
+                    read_stop(&reason, candidate.finish_message.as_deref(), partial)
+                })?;
                 step = Step::Content;
             }
         }
@@ -136,7 +141,7 @@ impl Reading for Answering {
 }
 
 impl Used {
-    fn count(&self, partial: &mut PartialAnswer) {
+    fn count_usage(&self, partial: &mut PartialAnswer) {
         let sum = |one: Count, more: Count| match (one.0, more.0) {
             (None, None) => None,
             (one, more) => Some(one.unwrap_or(0).saturating_add(more.unwrap_or(0))),
@@ -148,42 +153,42 @@ impl Used {
     }
 }
 
-fn part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
     let event = StreamEvent::of(raw);
-    let part: Part<'_> = json(&event, partial)?;
+    let part: Part<'_> = read_json(&event, partial)?;
     if let Some(function) = part.function_call {
         if let Some(signature) = part.thought_signature {
             let bytes = signature.len();
-            partial.block(NAME, made!({"at": "call", "thoughtSignature": signature}), bytes)?;
+            partial.add_block(NAME, made!({"at": "call", "thoughtSignature": signature}), bytes)?;
         }
-        let slot = partial.call(function.id.as_deref(), &function.name)?;
-        return Ok(partial.arguments(slot, &arguments(function.args))?);
+        let slot = partial.begin_call(function.id.as_deref(), &function.name)?;
+        return Ok(partial.add_arguments(slot, &read_arguments(function.args))?);
     }
     let Some(text) = part.text else {
-        let part = value(raw, partial)?;
-        return Ok(partial.block(NAME, made!({"part": part}), raw.len())?);
+        let part = read_value(raw, partial)?;
+        return Ok(partial.add_block(NAME, made!({"part": part}), raw.len())?);
     };
     if part.thought {
         if part.thought_signature.is_none() {
-            return Ok(partial.thought(NAME, "thought", &text)?);
+            return Ok(partial.add_thought(NAME, "thought", &text)?);
         }
-        partial.reasoning_shown(&text.alone())?;
-        let part = value(raw, partial)?;
-        return Ok(partial.block(NAME, made!({"part": part}), raw.len())?);
+        partial.reasoning_shown(&text.join_alone())?;
+        let part = read_value(raw, partial)?;
+        return Ok(partial.add_block(NAME, made!({"part": part}), raw.len())?);
     }
-    let Some(signature) = part.thought_signature else { return Ok(partial.text(&text)?) };
+    let Some(signature) = part.thought_signature else { return Ok(partial.add_text(&text)?) };
     // A signed part is separate, even if it is empty.
     let bytes = signature.len();
     if text.is_empty() {
-        let part = value(raw, partial)?;
-        return Ok(partial.block(NAME, made!({"part": part}), bytes)?);
+        let part = read_value(raw, partial)?;
+        return Ok(partial.add_block(NAME, made!({"part": part}), bytes)?);
     }
     partial.part_ends()?;
-    partial.text(&text)?;
-    Ok(partial.block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
+    partial.add_text(&text)?;
+    Ok(partial.add_block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }
 
-fn stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_uppercase().as_str() {
         "STOP" if partial.has_calls() => StopReason::Tool,
         "STOP" => StopReason::End,
@@ -193,7 +198,7 @@ fn stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<Sto
         _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
             let words = format!("ended its answer for an unknown reason: {reason}{said}");
-            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

@@ -20,43 +20,47 @@ const NAME: &str = "gemini";
 pub(super) struct Gemini;
 
 impl Form for Gemini {
-    fn home(&self) -> &'static str {
+    fn home_address(&self) -> &'static str {
         "https://generativelanguage.googleapis.com"
     }
 
-    fn path(&self, base: &str, model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, model: &spec::ModelSpec) -> String {
         let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
         let version = if has_version { "" } else { "/v1beta" };
         // A tuned model has its own folder. Every other model is below `models`.
         let folder = if model.model.contains('/') { "" } else { "models/" };
         let how = if model.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-        format!("{base}{version}/{folder}{}:{how}", escaped(&model.model))
+        format!("{base}{version}/{folder}{}:{how}", escape_name(&model.model))
     }
 
-    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
+    fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         let name = HeaderName::from_static("x-goog-api-key");
-        key.and_then(|key| key.header("")).map(|value| (name, value)).into_iter().collect()
+        key.and_then(|key| key.as_header("")).map(|value| (name, value)).into_iter().collect()
     }
 
-    fn reserved(&self) -> &'static [&'static str] {
+    fn reserved_keys(&self) -> &'static [&'static str] {
         &["model", "contents", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
-        Ok(request::body(model, request))
+    fn build_body(
+        &self,
+        model: &spec::ModelSpec,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, String> {
+        Ok(request::build_body(model, request))
     }
 
     fn framing(&self) -> StreamFraming {
         StreamFraming::Events
     }
 
-    fn reading(&self) -> Box<dyn Reading> {
+    fn build_reader(&self) -> Box<dyn Reading> {
         Box::new(answer::Answering)
     }
 }
 
 /// A name, escaped for a path.
-fn escaped(name: &str) -> String {
+fn escape_name(name: &str) -> String {
     let mut path = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {

@@ -3,45 +3,45 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::anthropic::object;
+use crate::model::anthropic::as_object;
 use crate::model::partial_answer::is_drawn;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
 use crate::spec;
 
-pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     if !request.system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": request.system}]}));
     }
-    body.insert("contents".to_owned(), Value::Array(contents(request)));
+    body.insert("contents".to_owned(), Value::Array(build_contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
     // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
     let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
-    let schema = structured::of(request, false).filter(|_| !needs_tools);
+    let schema = structured::find_schema(request, false).filter(|_| !needs_tools);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
         config.insert("responseJsonSchema".to_owned(), schema.clone());
     }
     body.insert("generationConfig".to_owned(), Value::Object(config));
     if !request.tools.is_empty() && schema.is_none() {
-        let tools: Value = request.tools.iter().map(tool).collect();
+        let tools: Value = request.tools.iter().map(build_tool).collect();
         body.insert("tools".to_owned(), json!([{"functionDeclarations": tools}]));
         if let Some(choice) = &request.choice {
-            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": chosen(choice)}));
+            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": build_choice(choice)}));
         }
     }
     body
 }
 
-fn tool(tool: &Tool) -> Value {
+fn build_tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters})
 }
 
-fn chosen(choice: &RequestToolChoice) -> Value {
+fn build_choice(choice: &RequestToolChoice) -> Value {
     match choice {
         RequestToolChoice::Auto => json!({"mode": "AUTO"}),
         RequestToolChoice::Required => json!({"mode": "ANY"}),
@@ -51,10 +51,10 @@ fn chosen(choice: &RequestToolChoice) -> Value {
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn contents(request: &ModelRequest) -> Vec<Value> {
+fn build_contents(request: &ModelRequest) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for message in &request.messages {
-        let parts = parts(message);
+        let parts = build_parts(message);
         match joined.last_mut() {
             _ if parts.is_empty() => {}
             Some((role, before)) if *role == message.role => before.extend(parts),
@@ -70,7 +70,7 @@ fn contents(request: &ModelRequest) -> Vec<Value> {
     joined.into_iter().map(|(who, parts)| json!({"role": role(who), "parts": parts})).collect()
 }
 
-fn parts(message: &PromptMessage) -> Vec<Value> {
+fn build_parts(message: &PromptMessage) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     // A signature that waits for its call.
     let mut waiting: Option<Value> = None;
@@ -79,23 +79,23 @@ fn parts(message: &PromptMessage) -> Vec<Value> {
             MessagePart::Text(text) if text.is_empty() => {}
             MessagePart::Text(text) => parts.push(json!({"text": text})),
             MessagePart::Call(call) => {
-                let mut function = json!({"name": call.name, "args": object(&call.arguments)});
-                named(&mut function, &call.id);
+                let mut function = json!({"name": call.name, "args": as_object(&call.arguments)});
+                add_id(&mut function, &call.id);
                 let mut part = json!({"functionCall": function});
                 if let Some(signature) = waiting.take() {
-                    sign(&mut part, signature);
+                    add_signature(&mut part, signature);
                 }
                 parts.push(part);
             }
             MessagePart::Result { id, name, text, is_error } => {
                 let response = if *is_error { json!({"error": text}) } else { json!({"result": text}) };
                 let mut function = json!({"name": name, "response": response});
-                named(&mut function, id);
+                add_id(&mut function, id);
                 parts.push(json!({"functionResponse": function}));
             }
             MessagePart::Reasoning(kept) => {
-                let Some(block) = reasoning::block(super::NAME, kept) else { continue };
-                reasoned(block, &mut parts, &mut waiting);
+                let Some(block) = reasoning::find_block(super::NAME, kept) else { continue };
+                add_reasoning(block, &mut parts, &mut waiting);
             }
         }
     }
@@ -103,13 +103,13 @@ fn parts(message: &PromptMessage) -> Vec<Value> {
 }
 
 /// Gemini does not know a generated id.
-fn named(function: &mut Value, id: &str) {
+fn add_id(function: &mut Value, id: &str) {
     if let (false, Some(function)) = (is_drawn(id), function.as_object_mut()) {
         function.insert("id".to_owned(), json!(id));
     }
 }
 
-fn sign(part: &mut Value, signature: Value) {
+fn add_signature(part: &mut Value, signature: Value) {
     if let Some(part) = part.as_object_mut() {
         part.insert("thoughtSignature".to_owned(), signature);
     }
@@ -117,7 +117,7 @@ fn sign(part: &mut Value, signature: Value) {
 
 /// The blocks that `answer.rs` keeps: a whole part, or a signature with its position. Thoughts in words are not
 /// sent back.
-fn reasoned(block: &Value, parts: &mut Vec<Value>, waiting: &mut Option<Value>) {
+fn add_reasoning(block: &Value, parts: &mut Vec<Value>, waiting: &mut Option<Value>) {
     if let Some(part) = block.get("part") {
         parts.push(part.clone());
         return;
@@ -128,7 +128,7 @@ fn reasoned(block: &Value, parts: &mut Vec<Value>, waiting: &mut Option<Value>) 
         _ => {
             let last = parts.last_mut().filter(|part| part.get("text").is_some());
             match last {
-                Some(part) => sign(part, signature),
+                Some(part) => add_signature(part, signature),
                 None => parts.push(json!({"text": "", "thoughtSignature": signature})),
             }
         }

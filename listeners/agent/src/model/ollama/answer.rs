@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json};
+use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_arguments, read_json};
 use crate::model::halves::Halved;
 use crate::model::lenient::Count;
 use crate::model::partial_answer::PartialAnswer;
@@ -58,23 +58,23 @@ struct Function<'e> {
 pub(super) struct Answering;
 
 impl Reading for Answering {
-    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
-        if let Some(wrong) = complaint(event) {
+    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+        if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, partial)?;
+        let chunk: Chunk<'_> = read_json(event, partial)?;
         let mut step = Step::Nothing;
         if let Some(message) = chunk.message {
             let (thinking, content) =
                 (message.thinking.unwrap_or_default(), message.content.unwrap_or_default());
-            partial.thought(NAME, "thinking", &thinking)?;
-            partial.text(&content)?;
+            partial.add_thought(NAME, "thinking", &thinking)?;
+            partial.add_text(&content)?;
             if !thinking.is_empty() || !content.is_empty() {
                 step = Step::Content;
             }
             for call in message.tool_calls.into_iter().flatten() {
-                let slot = partial.call(call.id.as_deref(), &call.function.name)?;
-                partial.arguments(slot, &arguments(call.function.arguments))?;
+                let slot = partial.begin_call(call.id.as_deref(), &call.function.name)?;
+                partial.add_arguments(slot, &read_arguments(call.function.arguments))?;
                 step = Step::Content;
             }
         }
@@ -84,7 +84,7 @@ impl Reading for Answering {
         partial.usage.tokens_in = chunk.prompt_eval_count.0;
         partial.usage.tokens_out = chunk.eval_count.0;
         if let Some(reason) = chunk.done_reason {
-            partial.ends(&reason, |partial| stop(&reason, partial))?;
+            partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
         }
         Ok(Step::End)
     }
@@ -94,14 +94,14 @@ impl Reading for Answering {
     }
 }
 
-fn stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "stop" if partial.has_calls() => StopReason::Tool,
         "stop" => StopReason::End,
         "length" => StopReason::Length,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

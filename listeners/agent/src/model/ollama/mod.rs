@@ -20,31 +20,35 @@ const NAME: &str = "ollama";
 pub(super) struct Ollama;
 
 impl Form for Ollama {
-    fn home(&self) -> &'static str {
+    fn home_address(&self) -> &'static str {
         "http://127.0.0.1:11434"
     }
 
-    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
     }
 
-    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
-        key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+    fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
+        key.and_then(|key| key.as_header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
     }
 
-    fn reserved(&self) -> &'static [&'static str] {
+    fn reserved_keys(&self) -> &'static [&'static str] {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
-        request::body(model, request)
+    fn build_body(
+        &self,
+        model: &spec::ModelSpec,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, String> {
+        request::build_body(model, request)
     }
 
     fn framing(&self) -> StreamFraming {
         StreamFraming::Lines
     }
 
-    fn reading(&self) -> Box<dyn Reading> {
+    fn build_reader(&self) -> Box<dyn Reading> {
         Box::new(answer::Answering)
     }
 }

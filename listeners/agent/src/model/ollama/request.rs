@@ -3,21 +3,24 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::anthropic::object;
-use crate::model::openai::{tool, words};
+use crate::model::anthropic::as_object;
+use crate::model::openai::{build_tool, join_texts};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, reasoning, structured,
 };
 use crate::spec;
 
-pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
+pub(super) fn build_body(
+    model: &spec::ModelSpec,
+    request: &ModelRequest,
+) -> Result<Map<String, Value>, String> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
-    body.insert("messages".to_owned(), Value::Array(messages(request)));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
-    if let Some(schema) = structured::of(request, false) {
+    if let Some(schema) = structured::find_schema(request, false) {
         body.insert("format".to_owned(), schema.clone());
     }
     let named = match &request.choice {
@@ -33,45 +36,45 @@ pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Result<Ma
             model.name
         ));
     }
-    body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+    body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
     Ok(body)
 }
 
-fn messages(request: &ModelRequest) -> Vec<Value> {
+fn build_messages(request: &ModelRequest) -> Vec<Value> {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
     }
     for message in &request.messages {
         match message.role {
-            MessageAuthor::User => said(message, &mut messages),
-            MessageAuthor::Assistant => messages.extend(answered(message)),
+            MessageAuthor::User => add_message(message, &mut messages),
+            MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
     messages
 }
 
-fn said(message: &PromptMessage, messages: &mut Vec<Value>) {
+fn add_message(message: &PromptMessage, messages: &mut Vec<Value>) {
     for part in &message.parts {
         if let MessagePart::Result { id, name, text, .. } = part {
             messages.push(json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text}));
         }
     }
-    if let Some(text) = words(message) {
+    if let Some(text) = join_texts(message) {
         messages.push(json!({"role": "user", "content": text}));
     }
 }
 
-fn answered(message: &PromptMessage) -> Option<Value> {
+fn build_answer(message: &PromptMessage) -> Option<Value> {
     let calls = message.parts.iter().filter_map(|part| match part {
         MessagePart::Call(call) => Some(json!({
             "id": call.id,
-            "function": {"name": call.name, "arguments": object(&call.arguments)},
+            "function": {"name": call.name, "arguments": as_object(&call.arguments)},
         })),
         _ => None,
     });
     let calls: Vec<Value> = calls.collect();
-    let text = words(message);
+    let text = join_texts(message);
     if text.is_none() && calls.is_empty() {
         return None;
     }
@@ -80,7 +83,9 @@ fn answered(message: &PromptMessage) -> Option<Value> {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
         // The model's thoughts before its calls are sent back with the calls.
         let thought = message.parts.iter().filter_map(|part| match part {
-            MessagePart::Reasoning(kept) => reasoning::block(super::NAME, kept)?.get("thinking")?.as_str(),
+            MessagePart::Reasoning(kept) => {
+                reasoning::find_block(super::NAME, kept)?.get("thinking")?.as_str()
+            }
             _ => None,
         });
         let thought: String = thought.collect();

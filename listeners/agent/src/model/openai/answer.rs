@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_json};
 use crate::model::halves::Halved;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
@@ -93,14 +93,14 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if event.text.trim() == "[DONE]" {
             return Ok(Step::End);
         }
-        if let Some(wrong) = complaint(event) {
+        if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, partial)?;
+        let chunk: Chunk<'_> = read_json(event, partial)?;
         let mut step = Step::Nothing;
         if let Lenient(Some(used)) = chunk.usage {
             let cached = used.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
@@ -109,12 +109,12 @@ impl Reading for Answering {
             partial.usage.cached = cached.or(used.prompt_cache_hit_tokens.0).or(partial.usage.cached);
         }
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            let whole = choice.message.map(numbered);
-            if self.delta(choice.delta.or(whole).unwrap_or_default(), partial)? {
+            let whole = choice.message.map(number_calls);
+            if self.add_delta(choice.delta.or(whole).unwrap_or_default(), partial)? {
                 step = Step::Content;
             }
             if let Some(reason) = choice.finish_reason {
-                partial.ends(&reason, |partial| self.stop(&reason, partial))?;
+                partial.set_stop(&reason, |partial| self.read_stop(&reason, partial))?;
                 if partial.stop.is_some() {
                     step = Step::Content;
                 }
@@ -130,32 +130,33 @@ impl Reading for Answering {
 
 impl Answering {
     /// Whether the answer grew.
-    fn delta(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<bool, Wrong> {
+    fn add_delta(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<bool, Wrong> {
         let mut grew = false;
         for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)]
         {
             let words = words.unwrap_or_default();
             grew |= !words.is_empty();
-            partial.thought(NAME, field, &words)?;
+            partial.add_thought(NAME, field, &words)?;
         }
         let refusal = delta.refusal.unwrap_or_default();
         self.refused |= !refusal.is_empty();
-        for text in delta.content.into_iter().flat_map(texts).chain([refusal]) {
+        for text in delta.content.into_iter().flat_map(read_texts).chain([refusal]) {
             grew |= !text.is_empty();
-            partial.text(&text)?;
+            partial.add_text(&text)?;
         }
         for fragment in delta.tool_calls.into_iter().flatten() {
             grew = true;
-            self.fragment(fragment, partial)?;
+            self.add_fragment(fragment, partial)?;
         }
         Ok(grew)
     }
 
     /// A fragment belongs to the call with its number, unless it names another. A fragment without a number begins a
     /// call if it names one, and otherwise continues the last.
-    fn fragment(&mut self, fragment: Fragment<'_>, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+    fn add_fragment(&mut self, fragment: Fragment<'_>, partial: &mut PartialAnswer) -> Result<(), Wrong> {
         let Function { name, arguments } = fragment.function.unwrap_or_default();
-        let (name, arguments) = (name.unwrap_or_default(), arguments.map(Halved::of).unwrap_or_default());
+        let (name, arguments) =
+            (name.unwrap_or_default(), arguments.map(Halved::from_value).unwrap_or_default());
         let id = fragment.id.filter(|id| !id.is_empty());
         let known = match fragment.index {
             Some(index) => self.calls.iter().rev().find(|(number, _)| *number == Some(index)),
@@ -163,27 +164,27 @@ impl Answering {
             None => self.calls.last(),
         };
         let known = known.map(|(_, slot)| *slot).filter(|slot| {
-            let named = partial.called(*slot).map(|call| call.id.as_str());
+            let named = partial.find_call(*slot).map(|call| call.id.as_str());
             id.is_none() || named == id.as_deref()
         });
         let slot = match known {
             Some(slot) => {
                 // Servers that repeat the name with each fragment repeat all of it.
-                if partial.called(slot).is_some_and(|call| call.name != name) {
-                    partial.name(slot, &name)?;
+                if partial.find_call(slot).is_some_and(|call| call.name != name) {
+                    partial.add_name(slot, &name)?;
                 }
                 slot
             }
             None => {
-                let slot = partial.call(id.as_deref(), &name)?;
+                let slot = partial.begin_call(id.as_deref(), &name)?;
                 self.calls.push((fragment.index, slot));
                 slot
             }
         };
-        Ok(partial.arguments(slot, &arguments)?)
+        Ok(partial.add_arguments(slot, &arguments)?)
     }
 
-    fn stop(&self, reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+    fn read_stop(&self, reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
         Ok(match reason.to_ascii_lowercase().as_str() {
             _ if self.refused => StopReason::Filtered,
             "tool_calls" | "function_call" => StopReason::Tool,
@@ -199,14 +200,14 @@ impl Answering {
             "content_filter" => StopReason::Filtered,
             _ => {
                 let words = format!("ended its answer for an unknown reason: {reason}");
-                return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
+                return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
             }
         })
     }
 }
 
 /// Numbers the calls of a complete message, so that each is separate.
-fn numbered(mut message: Delta<'_>) -> Delta<'_> {
+fn number_calls(mut message: Delta<'_>) -> Delta<'_> {
     for (index, call) in (0..).zip(message.tool_calls.iter_mut().flatten()) {
         call.index = Some(index);
     }
@@ -214,7 +215,7 @@ fn numbered(mut message: Delta<'_>) -> Delta<'_> {
 }
 
 /// The texts of a content, which is one text or a list of blocks.
-fn texts(content: &RawValue) -> Vec<Halved> {
+fn read_texts(content: &RawValue) -> Vec<Halved> {
     #[derive(Deserialize)]
     struct Block {
         #[serde(default)]

@@ -13,7 +13,7 @@ use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
 
-pub(super) use request::{tool, words};
+pub(super) use request::{build_tool, join_texts};
 
 /// The provider that its kept reasoning names.
 const NAME: &str = "openai";
@@ -22,32 +22,36 @@ const NAME: &str = "openai";
 pub(super) struct OpenAi;
 
 impl Form for OpenAi {
-    fn home(&self) -> &'static str {
+    fn home_address(&self) -> &'static str {
         "https://api.openai.com/v1"
     }
 
-    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         let base = if base.is_empty() { "/v1" } else { base };
         format!("{base}/chat/completions")
     }
 
-    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
-        key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+    fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
+        key.and_then(|key| key.as_header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
     }
 
-    fn reserved(&self) -> &'static [&'static str] {
+    fn reserved_keys(&self) -> &'static [&'static str] {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
-        Ok(request::body(model, request))
+    fn build_body(
+        &self,
+        model: &spec::ModelSpec,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, String> {
+        Ok(request::build_body(model, request))
     }
 
     fn framing(&self) -> StreamFraming {
         StreamFraming::Events
     }
 
-    fn reading(&self) -> Box<dyn Reading> {
+    fn build_reader(&self) -> Box<dyn Reading> {
         Box::new(answer::Answering::default())
     }
 }

@@ -8,10 +8,10 @@ use crate::model::{
 };
 use crate::spec;
 
-pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
-    body.insert("messages".to_owned(), Value::Array(messages(request)));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     if model.stream {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
@@ -23,21 +23,21 @@ pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<Strin
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
     // A server that only imitates this form may turn the schema into a grammar that allows no call.
-    if let Some(schema) = structured::of(request, model.url.is_none()) {
+    if let Some(schema) = structured::find_schema(request, model.url.is_none()) {
         let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
         body.insert("response_format".to_owned(), schema);
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
         if let Some(choice) = &request.choice {
-            body.insert("tool_choice".to_owned(), chosen(choice));
+            body.insert("tool_choice".to_owned(), build_choice(choice));
         }
     }
     body
 }
 
 /// A tool in the form that Ollama shares.
-pub(in crate::model) fn tool(tool: &Tool) -> Value {
+pub(in crate::model) fn build_tool(tool: &Tool) -> Value {
     let Tool { name, description, parameters } = tool;
     json!({
         "type": "function",
@@ -45,7 +45,7 @@ pub(in crate::model) fn tool(tool: &Tool) -> Value {
     })
 }
 
-fn chosen(choice: &RequestToolChoice) -> Value {
+fn build_choice(choice: &RequestToolChoice) -> Value {
     match choice {
         RequestToolChoice::Auto => json!("auto"),
         RequestToolChoice::Required => json!("required"),
@@ -54,36 +54,36 @@ fn chosen(choice: &RequestToolChoice) -> Value {
     }
 }
 
-fn messages(request: &ModelRequest) -> Vec<Value> {
+fn build_messages(request: &ModelRequest) -> Vec<Value> {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
     }
     for message in &request.messages {
         match message.role {
-            MessageAuthor::User => said(message, &mut messages),
-            MessageAuthor::Assistant => messages.extend(answered(message)),
+            MessageAuthor::User => add_message(message, &mut messages),
+            MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
     messages
 }
 
 /// The results come first: nothing may separate them from their calls.
-fn said(message: &PromptMessage, messages: &mut Vec<Value>) {
+fn add_message(message: &PromptMessage, messages: &mut Vec<Value>) {
     for part in &message.parts {
         if let MessagePart::Result { id, text, .. } = part {
             messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
         }
     }
-    if let Some(text) = words(message) {
+    if let Some(text) = join_texts(message) {
         messages.push(json!({"role": "user", "content": text}));
     }
 }
 
-fn answered(message: &PromptMessage) -> Option<Value> {
+fn build_answer(message: &PromptMessage) -> Option<Value> {
     let mut answer = Map::new();
-    let calls: Vec<Value> = message.parts.iter().filter_map(called).collect();
-    let text = words(message);
+    let calls: Vec<Value> = message.parts.iter().filter_map(build_call).collect();
+    let text = join_texts(message);
     if text.is_none() && calls.is_empty() {
         return None;
     }
@@ -94,7 +94,7 @@ fn answered(message: &PromptMessage) -> Option<Value> {
         // Providers that show their reasoning require it back with calls, and some refuse it anywhere else.
         for part in &message.parts {
             let MessagePart::Reasoning(kept) = part else { continue };
-            let block = reasoning::block(super::NAME, kept).and_then(Value::as_object);
+            let block = reasoning::find_block(super::NAME, kept).and_then(Value::as_object);
             for (field, value) in block.into_iter().flatten() {
                 match (answer.get_mut(field), value) {
                     (Some(Value::String(before)), Value::String(more)) => before.push_str(more),
@@ -108,7 +108,7 @@ fn answered(message: &PromptMessage) -> Option<Value> {
     Some(Value::Object(answer))
 }
 
-fn called(part: &MessagePart) -> Option<Value> {
+fn build_call(part: &MessagePart) -> Option<Value> {
     let MessagePart::Call(call) = part else { return None };
     // Some servers parse the arguments before the model sees them, and an empty text is not JSON.
     let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
@@ -120,7 +120,7 @@ fn called(part: &MessagePart) -> Option<Value> {
 }
 
 /// The text of a message. `None` if it has none. Separate texts stay separate.
-pub(in crate::model) fn words(message: &PromptMessage) -> Option<String> {
+pub(in crate::model) fn join_texts(message: &PromptMessage) -> Option<String> {
     let texts = message.parts.iter().filter_map(|part| match part {
         MessagePart::Text(text) if !text.is_empty() => Some(text.as_str()),
         _ => None,

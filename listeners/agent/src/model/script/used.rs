@@ -26,44 +26,44 @@ pub(super) struct Used {
 impl Calls {
     /// The use of a call. Within a delivery it is counted here. A new delivery works it out again from the call's
     /// history, since an answer that never reached the journal counts as not given.
-    pub(super) fn of(&mut self, list: &[Reply], course: &CallHistory) -> &mut Used {
+    pub(super) fn find_use(&mut self, list: &[Reply], course: &CallHistory) -> &mut Used {
         if self.0.len() >= CALLS {
             self.0.retain(|call, _| *call == course.call);
         }
-        let used = self.0.entry(course.call.clone()).or_insert_with(|| Used::by(list, course));
+        let used = self.0.entry(course.call.clone()).or_insert_with(|| Used::from_history(list, course));
         if used.delivery != course.delivery {
-            *used = Used::by(list, course);
+            *used = Used::from_history(list, course);
         }
         used
     }
 }
 
 impl Used {
-    fn by(list: &[Reply], course: &CallHistory) -> Used {
+    fn from_history(list: &[Reply], course: &CallHistory) -> Used {
         let mut used = Used { delivery: course.delivery.clone(), times: vec![0; list.len()] };
         let mut is_found = false;
         for said in &course.said {
             match said {
-                Some(parts) => is_found |= used.said(list, parts),
+                Some(parts) => is_found |= used.count_answer(list, parts),
                 // There was no answer, so it is unknown which one it was. Most likely it was a cut one.
-                None => used.first(list, |reply| reply.cut),
+                None => used.count_first(list, |reply| reply.cut),
             }
         }
         // Turns that the agent no longer sees came first. Finding the first visible answer skips them.
         if !is_found {
             for _ in course.said.len()..course.turns {
-                used.first(list, |reply| reply.error.is_none());
+                used.count_first(list, |reply| reply.error.is_none());
             }
         }
         for _ in 0..course.failed {
-            used.first(list, |reply| reply.error.is_some() || reply.cut);
+            used.count_first(list, |reply| reply.error.is_some() || reply.cut);
         }
         used
     }
 
     /// Counts the answer that the model gave. Earlier answers without a condition must have been used up, or they
     /// would have been given.
-    fn said(&mut self, list: &[Reply], parts: &[MessagePart]) -> bool {
+    fn count_answer(&mut self, list: &[Reply], parts: &[MessagePart]) -> bool {
         let left = || list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply));
         let whole = left().find(|(_, reply)| is_answer(reply, parts));
         let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
@@ -73,15 +73,15 @@ impl Used {
         for (times, reply) in passed.filter(|(_, reply)| !reply.has_condition()) {
             *times = reply.times;
         }
-        self.take(at);
+        self.count_use(at);
         true
     }
 
     /// Counts the next answer without a condition, if it is of that kind.
-    fn first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
+    fn count_first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
         let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && !reply.has_condition();
         if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
-            self.take(at);
+            self.count_use(at);
         }
     }
 
@@ -90,26 +90,26 @@ impl Used {
     }
 
     /// The first remaining answer whose conditions hold.
-    pub(super) fn next(&self, list: &[Reply], shown: &str, asked: &str) -> Option<usize> {
+    pub(super) fn find_next(&self, list: &[Reply], shown: &str, asked: &str) -> Option<usize> {
         let is_next = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.fits(shown, asked);
         list.iter().enumerate().find(is_next).map(|(at, _)| at)
     }
 
-    pub(super) fn take(&mut self, at: usize) {
+    pub(super) fn count_use(&mut self, at: usize) {
         if let Some(times) = self.times.get_mut(at) {
             *times += 1;
         }
     }
 
     /// The number of remaining answers. Each has a condition that does not hold.
-    pub(super) fn conditional(&self, list: &[Reply]) -> usize {
+    pub(super) fn count_conditional(&self, list: &[Reply]) -> usize {
         list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply)).count()
     }
 }
 
 /// Whether the model's answer is exactly this one.
 fn is_answer(reply: &Reply, said: &[MessagePart]) -> bool {
-    !said.is_empty() && said.iter().map(words).eq(reply.parts.iter().map(words))
+    !said.is_empty() && said.iter().map(read_words).eq(reply.parts.iter().map(read_words))
 }
 
 /// Whether the model's answer is the beginning of this one: the rest of a cut answer was not read.
@@ -123,7 +123,7 @@ fn is_begun(reply: &Reply, said: &[MessagePart]) -> bool {
 }
 
 /// The content of a part. The ids of calls are left out, since each display generates new ones.
-fn words(part: &MessagePart) -> (&str, &str) {
+fn read_words(part: &MessagePart) -> (&str, &str) {
     match part {
         MessagePart::Text(text) => ("", text),
         MessagePart::Call(call) => (&call.name, &call.arguments),
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn list(text: &str) -> Vec<Reply> {
-        let mut script = Script::read(&format!("a:\n{text}")).unwrap();
+        let mut script = Script::from_text(&format!("a:\n{text}")).unwrap();
         script.agents.remove("a").unwrap()
     }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn next(list: &[Reply], course: &CallHistory, shown: &str) -> Option<usize> {
-        Calls::default().of(list, course).next(list, shown, "")
+        Calls::default().find_use(list, course).find_next(list, shown, "")
     }
 
     #[test]
@@ -190,11 +190,14 @@ mod tests {
         for (asked, shown, wanted) in
             [("wind and rain", "", 0), ("rain", "", 2), ("rain", "home", 1), ("", "rain", 2)]
         {
-            let next = Calls::default().of(&list, &said(&[])).next(&list, shown, asked);
+            let next = Calls::default().find_use(&list, &said(&[])).find_next(&list, shown, asked);
             assert_eq!(next, Some(wanted), "{asked}, {shown}");
         }
         // Passing it over leaves it for later.
-        assert_eq!(Calls::default().of(&list, &said(&["walk"])).next(&list, "home", "rain"), Some(1));
+        assert_eq!(
+            Calls::default().find_use(&list, &said(&["walk"])).find_next(&list, "home", "rain"),
+            Some(1)
+        );
     }
 
     #[test]
@@ -204,13 +207,13 @@ mod tests {
         let course = |call: &str| CallHistory { call: call.to_owned(), ..CallHistory::default() };
         for call in ["1/1.0", "1/1.1"] {
             for wanted in [0, 1] {
-                let used = calls.of(&list, &course(call));
-                assert_eq!(used.next(&list, "", ""), Some(wanted), "{call}");
-                used.take(wanted);
+                let used = calls.find_use(&list, &course(call));
+                assert_eq!(used.find_next(&list, "", ""), Some(wanted), "{call}");
+                used.count_use(wanted);
             }
         }
         let again = CallHistory { failed: 1, delivery: "d2".to_owned(), ..course("1/1.0") };
-        assert_eq!(calls.of(&list, &again).next(&list, "", ""), Some(1));
+        assert_eq!(calls.find_use(&list, &again).find_next(&list, "", ""), Some(1));
     }
 
     #[test]

@@ -29,10 +29,10 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
     for part in ["<s:query>", "ä<", "<s:limit a", "x<", "y<", "</s:limit></s:s"] {
         let offset = bytes.find(part).unwrap_or_else(|| panic!("{part} in {bytes}"));
         let written = part.replace("</s:s", "</s:S");
-        assert!(from(text, search.origin.place(offset)).starts_with(&written), "{part}");
+        assert!(from(text, search.origin.find_place(offset)).starts_with(&written), "{part}");
         let place = Place::of(bytes.as_bytes(), offset);
         let back = search.origin.place_at(place.line.into(), place.column.into());
-        assert_eq!(back, search.origin.place(offset), "{part}");
+        assert_eq!(back, search.origin.find_place(offset), "{part}");
     }
     for (path, begins) in [
         ("/search", "<s:Search>"),
@@ -48,7 +48,7 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
     assert_eq!(search.origin.place_of("/ask"), None);
     // The line break before the removed attribute still counts.
     let offset = std::str::from_utf8(ask.payload.bytes()).expect("text").find("Where").expect("there");
-    assert!(from(text, ask.origin.place(offset)).starts_with("Where?"));
+    assert!(from(text, ask.origin.find_place(offset)).starts_with("Where?"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn e3_names_are_those_that_the_caller_gives() {
         actions(events).iter().map(|action| action.payload.name().to_string()).collect::<Vec<_>>()
     };
     assert_eq!(taken(KnownNames::new()), Vec::<String>::new());
-    let fetch =
-        KnownNames::new().with(KnownElement::new(ElementRole::Peer, "urn:web", "fetch").taken_by("web"));
+    let fetch = KnownNames::new()
+        .with_element(KnownElement::new(ElementRole::Peer, "urn:web", "fetch").taken_by("web"));
     assert_eq!(taken(fetch), ["{urn:web}fetch"]);
 }

@@ -203,7 +203,7 @@ fn e21_places_of_a_refusal_point_into_the_text_of_the_model() {
     for (what, of) in
         [("&amp; d", "& d<"), ("&lt; c", "< c"), ("</old_str>", "</old_str>"), ("amp; b", "& b")]
     {
-        let place = action.origin.place(payload.find(what).expect("it is there"));
+        let place = action.origin.find_place(payload.find(what).expect("it is there"));
         assert!(answer[place.offset..].starts_with(of), "{what}: {place:?} {payload}");
     }
     assert_eq!(&answer[action.span.start.offset..action.span.end], &*action.raw);

@@ -49,8 +49,8 @@ fn delivered(thread: &str, call: &str) -> Delivered {
 
 /// A call that is open at its server, which asks a person.
 async fn asked(connection: &McpConnection) -> AskedCall {
-    let sent = connection.send(CallToolRequestParams::new("ask")).await.unwrap();
-    match connection.wait(sent, mpsc::channel(1).0, std::future::pending()).await.unwrap() {
+    let sent = connection.send_call(CallToolRequestParams::new("ask")).await.unwrap();
+    match connection.wait_for_result(sent, mpsc::channel(1).0, std::future::pending()).await.unwrap() {
         ToolCallEnd::Asked(call) => *call,
         other => panic!("{other:?}"),
     }
@@ -69,7 +69,7 @@ async fn heard_after(ends: bool, then: impl AsyncFnOnce(&WaitingCalls)) -> Vec<S
     let (input, output) = tokio::io::split(ours);
     let heard = Heard::default();
     let doing = async {
-        let connection = McpConnection::over(input, output, Revision::Legacy).await.unwrap();
+        let connection = McpConnection::connect_over(input, output, Revision::Legacy).await.unwrap();
         let waiting = WaitingCalls::default();
         let form = waiting.ask_in(&delivered("t", "1"), "own", "ask", asked(&connection).await).await;
         assert!(matches!(form, ReplyContent::Items(_)), "{form:?}");

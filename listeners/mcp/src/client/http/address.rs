@@ -45,7 +45,7 @@ impl ServerAddress {
         if !to.tls() && !is_here(to.host()) {
             return Err(AddressFault::Unprotected);
         }
-        let key = key.map(ServerKey::of).transpose()?;
+        let key = key.map(ServerKey::from_text).transpose()?;
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
         Ok(ServerAddress { to: to.at(&path), key, roots: web_roots() })
@@ -53,12 +53,12 @@ impl ServerAddress {
 
     /// The same with these roots of certificates in place of those that the web trusts.
     #[must_use]
-    pub fn trusting(self, roots: RootCertStore) -> ServerAddress {
+    pub fn with_roots(self, roots: RootCertStore) -> ServerAddress {
         ServerAddress { roots, ..self }
     }
 
     /// The words without the key.
-    pub(super) fn blotted(&self, words: &str) -> String {
+    pub(super) fn hide_key(&self, words: &str) -> String {
         match &self.key {
             Some(key) => words.replace(&key.secret, "[key]"),
             None => words.to_owned(),
@@ -73,7 +73,7 @@ impl fmt::Debug for ServerAddress {
 }
 
 impl ServerKey {
-    fn of(text: &str) -> Result<ServerKey, AddressFault> {
+    fn from_text(text: &str) -> Result<ServerKey, AddressFault> {
         let secret = text.trim().to_owned();
         if secret.is_empty() {
             return Err(AddressFault::Key);
@@ -112,7 +112,7 @@ mod tests {
         assert!(matches!(read("https://me:word@a.example/"), Err(AddressFault::NoAddress(_))));
         let with_key = ServerAddress::parse("https://a.example/", Some(" s3cret\n")).unwrap();
         assert!(!format!("{with_key:?}").contains("s3cret"));
-        assert_eq!(with_key.blotted("bad token s3cret!"), "bad token [key]!");
+        assert_eq!(with_key.hide_key("bad token s3cret!"), "bad token [key]!");
         for key in ["", " ", "a\nb"] {
             assert_eq!(
                 ServerAddress::parse("https://a/", Some(key)).unwrap_err(),

@@ -19,8 +19,8 @@ use systole_http::{BodyPart, HttpAnswer, HttpClient, Unanswered};
 use tokio::time::Instant;
 
 use super::address::ServerAddress;
-use super::stream::{ServerEvents, events};
-use crate::client::wire::{LINE_BYTES, shown};
+use super::stream::{ServerEvents, into_stream};
+use crate::client::wire::{LINE_BYTES, show_line};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -60,12 +60,12 @@ impl BoundedHttp {
         Ok(BoundedHttp { client, at: Arc::new(at) })
     }
 
-    fn fault(&self, words: &str) -> Fault {
-        Fault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.blotted(words))))
+    fn build_fault(&self, words: &str) -> Fault {
+        Fault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.hide_key(words))))
     }
 
     /// Sends a request, and refuses what no server may answer.
-    async fn sent(
+    async fn send_request(
         &self,
         method: Method,
         session: Option<&str>,
@@ -81,13 +81,13 @@ impl BoundedHttp {
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         if let Some(session) = session {
             let session = HeaderValue::from_str(session);
-            headers.insert(SESSION, session.map_err(|_| self.fault("its session id is no header"))?);
+            headers.insert(SESSION, session.map_err(|_| self.build_fault("its session id is no header"))?);
         }
         if let Some(key) = &self.at.key {
             headers.insert(AUTHORIZATION, key.sent.clone());
         }
         let answer = self.client.send(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
-            self.fault(&match fault {
+            self.build_fault(&match fault {
                 Unanswered::NoConnection(why) => format!("no connection: {why}"),
                 Unanswered::NotSent(why) => format!("the connection ended: {why}"),
                 Unanswered::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
@@ -97,50 +97,58 @@ impl BoundedHttp {
         })?;
         match answer.status {
             300..=399 => {
-                let to = answer.headers.get(LOCATION).map(|to| shown(to.as_bytes())).unwrap_or_default();
+                let to = answer.headers.get(LOCATION).map(|to| show_line(to.as_bytes())).unwrap_or_default();
                 let words = format!("it redirects to {to:?}, which is not followed; write that address");
-                Err(self.fault(&words))
+                Err(self.build_fault(&words))
             }
-            401 => Err(self.fault("it answers 401: the key is missing or wrong; key_env names its variable")),
-            403 => Err(self.fault("it answers 403: the key does not allow this")),
+            401 => {
+                Err(self
+                    .build_fault("it answers 401: the key is missing or wrong; key_env names its variable"))
+            }
+            403 => Err(self.build_fault("it answers 403: the key does not allow this")),
             404 if session.is_some() => Err(Fault::SessionExpired),
             _ => Ok(answer),
         }
     }
 
     /// The message of an answer that is an error, or the fault that it is.
-    async fn unsuccessful(
+    async fn read_error(
         &self,
         mut answer: HttpAnswer,
         id: Option<&RequestId>,
     ) -> Result<StreamableHttpPostResponse, Fault> {
         let status = answer.status;
-        let body = self.whole(&mut answer, ERROR_BYTES, ERROR_BODY).await?;
+        let body = self.read_whole(&mut answer, ERROR_BYTES, ERROR_BODY).await?;
         if let (Some(id), Ok(ServerJsonRpcMessage::Error(error))) = (id, serde_json::from_slice(&body)) {
             // Some servers cannot name the request that they refuse.
             let error = ServerJsonRpcMessage::error(error.error, Some(id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        Err(self.fault(&format!("it answers {status}: {}", shown(&body))))
+        Err(self.build_fault(&format!("it answers {status}: {}", show_line(&body))))
     }
 
-    async fn whole(&self, answer: &mut HttpAnswer, most: usize, within: Duration) -> Result<Vec<u8>, Fault> {
+    async fn read_whole(
+        &self,
+        answer: &mut HttpAnswer,
+        most: usize,
+        within: Duration,
+    ) -> Result<Vec<u8>, Fault> {
         let until = Instant::now() + within;
         let mut body = Vec::new();
         loop {
             match answer.next(until).await {
                 BodyPart::Bytes(bytes) if body.len() + bytes.len() > most => {
-                    return Err(self.fault(&format!("its answer has more than {most} bytes")));
+                    return Err(self.build_fault(&format!("its answer has more than {most} bytes")));
                 }
                 BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
                 BodyPart::End | BodyPart::Closed => return Ok(body),
-                BodyPart::Cut => return Err(self.fault("its answer broke off")),
-                BodyPart::TooLate => return Err(self.fault("its answer did not come to an end")),
+                BodyPart::Cut => return Err(self.build_fault("its answer broke off")),
+                BodyPart::TooLate => return Err(self.build_fault("its answer did not come to an end")),
             }
         }
     }
 
-    async fn understood(
+    async fn read_success(
         &self,
         mut answer: HttpAnswer,
         id: Option<RequestId>,
@@ -149,7 +157,7 @@ impl BoundedHttp {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if !(200..300).contains(&answer.status) {
-            return self.unsuccessful(answer, id.as_ref()).await;
+            return self.read_error(answer, id.as_ref()).await;
         }
         let is_empty = answer.headers.get(CONTENT_LENGTH).is_some_and(|length| length == "0");
         if id.is_none() && is_empty {
@@ -160,22 +168,21 @@ impl BoundedHttp {
         let kind = header(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
         match kind.split(';').next().unwrap_or_default().trim() {
             EVENTS => {
-                let stream = events(ServerEvents::new(answer, id));
+                let stream = into_stream(ServerEvents::new(answer, id));
                 Ok(StreamableHttpPostResponse::Sse(stream, session))
             }
             JSON => {
-                let body = self.whole(&mut answer, LINE_BYTES, BODY).await?;
+                let body = self.read_whole(&mut answer, LINE_BYTES, BODY).await?;
                 match serde_json::from_slice(&body) {
                     Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
                     Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
-                    Err(why) => {
-                        Err(self.fault(&format!("its answer is no MCP message ({why}): {}", shown(&body))))
-                    }
+                    Err(why) => Err(self
+                        .build_fault(&format!("its answer is no MCP message ({why}): {}", show_line(&body)))),
                 }
             }
-            other => Err(self.fault(&format!(
+            other => Err(self.build_fault(&format!(
                 "its answer is neither JSON nor events, but {:?}; is this the address of an MCP server?",
-                shown(other.as_bytes())
+                show_line(other.as_bytes())
             ))),
         }
     }
@@ -197,8 +204,8 @@ impl StreamableHttpClient for BoundedHttp {
             _ => None,
         };
         let body = serde_json::to_vec(&message)?;
-        let answer = self.sent(Method::POST, session.as_deref(), further, body).await?;
-        self.understood(answer, id).await
+        let answer = self.send_request(Method::POST, session.as_deref(), further, body).await?;
+        self.read_success(answer, id).await
     }
 
     async fn delete_session(
@@ -208,7 +215,7 @@ impl StreamableHttpClient for BoundedHttp {
         _key: Option<String>,
         further: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Fault> {
-        self.sent(Method::DELETE, Some(&session), further, Vec::new()).await.map(drop)
+        self.send_request(Method::DELETE, Some(&session), further, Vec::new()).await.map(drop)
     }
 
     /// The stream of what the server says unasked. A stream that broke off is not resumed, so that no event is asked for
@@ -221,10 +228,10 @@ impl StreamableHttpClient for BoundedHttp {
         _key: Option<String>,
         further: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
-        let answer = self.sent(Method::GET, session.as_deref(), further, Vec::new()).await?;
+        let answer = self.send_request(Method::GET, session.as_deref(), further, Vec::new()).await?;
         let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
         if answer.status == 200 && kind.is_some_and(|kind| kind.starts_with(EVENTS.as_bytes())) {
-            return Ok(events(ServerEvents::new(answer, None)));
+            return Ok(into_stream(ServerEvents::new(answer, None)));
         }
         if answer.status >= 500 {
             let words = format!("it answers {} to the request for its events", answer.status);

@@ -10,7 +10,7 @@ use sse_stream::{Error as SseError, Sse};
 use systole_http::{BodyPart, EventReader, HttpAnswer, LineFault, StreamFraming};
 use tokio::time::Instant;
 
-use crate::client::wire::{Heard, LINE_BYTES, LinePace, STRAY_LINES, understood};
+use crate::client::wire::{Heard, LINE_BYTES, LinePace, STRAY_LINES, read_line};
 
 /// The number of an error that stands for a stream that cannot be used.
 pub(in crate::client) const BROKEN_STREAM: i32 = -32_980;
@@ -42,24 +42,24 @@ impl ServerEvents {
         if self.is_over {
             return None;
         }
-        match self.heard().await {
+        match self.read_event().await {
             Ok(found) => found,
             Err(words) => {
                 self.is_over = true;
-                self.id.take().and_then(|id| broken(id, words))
+                self.id.take().and_then(|id| write_break(id, words))
             }
         }
     }
 
-    async fn heard(&mut self) -> Result<Option<String>, String> {
+    async fn read_event(&mut self) -> Result<Option<String>, String> {
         loop {
-            let event = self.reader.next_event().map_err(unreadable)?;
+            let event = self.reader.next_event().map_err(describe_unreadable)?;
             let Some(event) = event else {
                 match self.answer.next(Instant::now() + SILENCE).await {
                     BodyPart::Bytes(bytes) => {
                         self.quiet += bytes.len();
                         if self.quiet > 2 * LINE_BYTES {
-                            return Err(unreadable(LineFault::TooLong));
+                            return Err(describe_unreadable(LineFault::TooLong));
                         }
                         self.reader.feed(&bytes);
                         continue;
@@ -71,19 +71,19 @@ impl ServerEvents {
                 }
             };
             self.quiet = 0;
-            match understood(event.text.as_bytes()) {
+            match read_line(event.text.as_bytes()) {
                 Heard::Result(_) => {
                     self.id = None;
                     return Ok(Some(event.text));
                 }
                 Heard::Other(_) => {
-                    self.pace.count();
-                    self.pace.pause().await;
+                    self.pace.count_line();
+                    self.pace.wait_for_room().await;
                     return Ok(Some(event.text));
                 }
                 Heard::Unwanted => {
-                    self.pace.count();
-                    self.pace.pause().await;
+                    self.pace.count_line();
+                    self.pace.wait_for_room().await;
                 }
                 Heard::Stray => {
                     self.stray += 1;
@@ -97,7 +97,7 @@ impl ServerEvents {
 }
 
 /// The events as the library reads them. They have no ids: a stream that broke off is not resumed.
-pub(super) fn events(from: ServerEvents) -> BoxStream<'static, Result<Sse, SseError>> {
+pub(super) fn into_stream(from: ServerEvents) -> BoxStream<'static, Result<Sse, SseError>> {
     unfold(from, |mut from| async {
         let text = from.next().await?;
         Some((Ok(Sse { data: Some(text), ..Sse::default() }), from))
@@ -105,14 +105,14 @@ pub(super) fn events(from: ServerEvents) -> BoxStream<'static, Result<Sse, SseEr
     .boxed()
 }
 
-fn unreadable(fault: LineFault) -> String {
+fn describe_unreadable(fault: LineFault) -> String {
     match fault {
         LineFault::TooLong => format!("it sent an event of more than {} MiB", LINE_BYTES >> 20),
         LineFault::NotUtf8 => "its stream is not UTF-8".to_owned(),
     }
 }
 
-fn broken(id: RequestId, words: String) -> Option<String> {
+fn write_break(id: RequestId, words: String) -> Option<String> {
     let error = ErrorData::new(ErrorCode(BROKEN_STREAM), words, None);
     serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id))).ok()
 }
