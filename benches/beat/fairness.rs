@@ -97,8 +97,8 @@ async fn hops_beside(log: PathBuf, hops: usize, beside: Beside) -> Vec<f64> {
         for n in 0..WAITING {
             let document = filled(TOOLS[1], "work", &"x".repeat(TEXT));
             let (front, message) =
-                (organism.front().clone(), walk::message(&format!("bad-{n}"), document, None));
-            asks.spawn(async move { front.ask(message).await.is_some() });
+                (organism.handle().clone(), walk::message(&format!("bad-{n}"), document, None));
+            asks.spawn(async move { front.send_message(message).await.is_some() });
         }
         assert!(asks.join_all().await.into_iter().all(|heard| heard), "every message is heard");
     }

@@ -324,7 +324,7 @@ pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -
 
 /// Sends a message and waits for its receipt.
 pub(crate) async fn ask(organism: &Organism, message: ClientMessage) {
-    let reply = organism.front().ask(message).await;
+    let reply = organism.handle().send_message(message).await;
     assert!(matches!(reply, Some(SenderReply::Receipt(..))), "a message is taken: {reply:?}");
 }
 
@@ -332,8 +332,10 @@ pub(crate) async fn ask(organism: &Organism, message: ClientMessage) {
 pub(crate) async fn begin(organism: &Organism, course: &Course, keys: impl Iterator<Item = String>) {
     let mut asks = JoinSet::new();
     for key in keys {
-        let (front, message) = (organism.front().clone(), message(&key, course.walk(), None));
-        asks.spawn(async move { matches!(front.ask(message).await, Some(SenderReply::Receipt(..))) });
+        let (front, message) = (organism.handle().clone(), message(&key, course.walk(), None));
+        asks.spawn(
+            async move { matches!(front.send_message(message).await, Some(SenderReply::Receipt(..))) },
+        );
     }
     assert!(asks.join_all().await.into_iter().all(|taken| taken), "every walk is taken");
 }

@@ -72,7 +72,7 @@ impl Ask {
         let file = self.place.organism(screen)?;
         let to = Some(addressee(screen, &file.composition, self.to.as_ref())?);
         let thread = typed.map(|typed| thread_name::find(screen, &file.log, typed)).transpose()?;
-        if let Some(run) = RunFile::of(&file.log) {
+        if let Some(run) = RunFile::find_running(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
         let organism = AskedOrganism::OnLog(file.log.clone());
@@ -218,7 +218,7 @@ impl Asker {
     /// The organism that runs, if any.
     fn running(&self) -> Option<Elsewhere> {
         match &self.organism {
-            AskedOrganism::OnLog(log) => RunFile::of(log)
+            AskedOrganism::OnLog(log) => RunFile::find_running(log)
                 .map(|run| Elsewhere { client: Arc::new(DoorClient::of(&run)), log: Some(log.clone()) }),
             AskedOrganism::Elsewhere(organism) => {
                 Some(Elsewhere { client: organism.client.clone(), log: None })

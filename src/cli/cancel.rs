@@ -144,7 +144,7 @@ impl EndOrder {
         }
         let log = self.place.log(screen)?;
         let what = self.what.found(|typed| thread_name::find(screen, &log, typed))?;
-        if let Some(run) = RunFile::of(&log) {
+        if let Some(run) = RunFile::find_running(&log) {
             self.place.set_nothing(screen, &run)?;
             match what.through(&DoorClient::of(&run)) {
                 Ok(Ok(ended)) => return Ok(what.done(screen, ended)),
@@ -166,14 +166,18 @@ impl EndOrder {
     ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
-        let (front, by) = (organism.front(), Name::operator());
+        let (front, by) = (organism.handle(), Name::operator());
         let one = |reply| match reply {
             SenderReply::Refused(refusal) => Err(refusal),
             SenderReply::Done | SenderReply::Receipt(..) => Ok(1),
         };
         let ended = match &what {
-            EndTarget::Thread { named, is_gentle: true } => front.end(by, named.clone()).await.map(one),
-            EndTarget::Thread { named, is_gentle: false } => front.cancel(by, named.clone()).await.map(one),
+            EndTarget::Thread { named, is_gentle: true } => {
+                front.end_thread(by, named.clone()).await.map(one)
+            }
+            EndTarget::Thread { named, is_gentle: false } => {
+                front.cancel_thread(by, named.clone()).await.map(one)
+            }
             EndTarget::CallsTo(to) => front.cancel_waiting(&by, to).await,
         };
         let exit = match ended {

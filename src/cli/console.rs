@@ -47,7 +47,7 @@ impl OpenConsole {
 
     fn open(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen)?;
-        let Some(run) = RunFile::of(&log) else {
+        let Some(run) = RunFile::find_running(&log) else {
             let words = format!("no organism runs on {}, so there is nothing to open", log.display());
             let exit = screen.fail(CommandExit::Unavailable, words);
             screen.say(format!("  try: {} --detach, then the same again", self.place.run_command()));

@@ -67,7 +67,7 @@ impl Copy {
         };
         let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
         let runs = here::with_runtime(screen, async {
-            brought = Box::pin(copying::copy(&asked, &copy, self.again, &mut tell)).await;
+            brought = Box::pin(copying::update_copy(&asked, &copy, self.again, &mut tell)).await;
             CommandExit::Done
         });
         screen.progress("");

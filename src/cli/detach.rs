@@ -51,7 +51,7 @@ async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit
     if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
         return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
     }
-    let [output, before] = RunFile::outputs(&log);
+    let [output, before] = RunFile::output_paths(&log);
     let file = fresh(&output, &before)
         .map_err(|error| hindered::unwritten(screen, &output, "the output of the organism", &error))?;
     let mut child =
@@ -112,9 +112,9 @@ struct Background<'a> {
 impl Background<'_> {
     /// Reports that it runs, once it can be reached or stands by.
     fn is_told(&self, pid: u32) -> bool {
-        let run = RunFile::of(&self.log).filter(|run| run.pid == pid);
+        let run = RunFile::find_running(&self.log).filter(|run| run.pid == pid);
         let reached = run.filter(|run| matches!(DoorClient::of(run).status(), Ok(Ok(_))));
-        let by = StandbyStatus::of(&self.log, pid);
+        let by = StandbyStatus::read_note(&self.log, pid);
         let words = match (&reached, &by) {
             (Some(run), _) => format!("{} runs in the background as process {pid}", run.organism),
             (None, Some(by)) => {

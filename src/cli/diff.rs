@@ -15,7 +15,7 @@ use super::unfound::not_found;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite::{self, SqliteReader};
-use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
+use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare_runs};
 use systole_organism::replaying::{RecordedTree, SystemEvents};
 use systole_queries::finding;
 use systole_show::layout::{TextTone, paint};
@@ -57,7 +57,7 @@ impl Diff {
             None => &*looking.reader,
         };
         let root = finding::find(other_reader, &self.other).map_err(|why| not_found(screen, &why))?.root_of();
-        let other = match RecordedTree::read(other_reader, &root) {
+        let other = match RecordedTree::read_tree(other_reader, &root) {
             Ok(Some(other)) => other,
             Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
             Err(fault) => return Err(damaged(&looking, &fault)),
@@ -106,7 +106,7 @@ fn run(
     (other, other_reader): (&RecordedTree, &dyn LogReader),
 ) -> Result<RunComparison, LogFault> {
     let version = |tree: &RecordedTree, reader: &dyn LogReader| {
-        let system = SystemEvents::read(reader)?;
+        let system = SystemEvents::read_events(reader)?;
         Ok(system.version_at(tree.span().0).map(str::to_owned))
     };
     let is_across_versions = version(one, reader)? != version(other, other_reader)?;
@@ -117,7 +117,7 @@ fn run(
         positions.get(before).or(positions.last()).copied().unwrap_or_default()
     };
     let sides = (side(one, reader), side(other, other_reader));
-    compare(&sides.0, &sides.1, &reached, ComparisonRules { has_keys: false, is_across_versions })
+    compare_runs(&sides.0, &sides.1, &reached, ComparisonRules { has_keys: false, is_across_versions })
 }
 
 fn side<'a>(tree: &'a RecordedTree, reader: &'a dyn LogReader) -> ComparedRun<'a> {

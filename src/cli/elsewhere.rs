@@ -256,7 +256,7 @@ fn token_in(variable: &str) -> Result<Credential, (String, String)> {
         let words = format!("{variable} holds a blank or another sign that no token has");
         return Err((words, format!("{variable} with the token alone, without a line break")));
     }
-    Ok(Credential::given(token))
+    Ok(Credential::from_token(token))
 }
 
 /// The certificates that count, if a file names them.

@@ -74,7 +74,8 @@ impl Erase {
             return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
         }
         let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
-        let outputs = RunFile::outputs(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
+        let outputs =
+            RunFile::output_paths(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
         let plan = match is_copy {
             true => self.in_nats(screen, &log)?,
             false => {
@@ -110,7 +111,7 @@ impl Erase {
         sqlite::verify_all(log).map_err(|fault| here::log_fault(screen, &fault))?;
         let positions = self.positions.iter().map(|typed| position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
-        erasing::plan(reader, &positions, scope, self.reason.as_deref())
+        erasing::plan_erasure(reader, &positions, scope, self.reason.as_deref())
             .map_err(|refused| refusal(screen, &refused))
     }
 
@@ -141,7 +142,8 @@ impl Erase {
         let organism = &file.composition.organism;
         let mut planned = Err(CommandExit::Unavailable);
         let ran = here::with_runtime(screen, async {
-            let opening = runtime::erasing::open(organism, url, credentials.as_ref(), kept.replicas, copy);
+            let opening =
+                runtime::erasing::open_for_erasing(organism, url, credentials.as_ref(), kept.replicas, copy);
             planned = match Box::pin(opening).await {
                 Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
                 Err(unopened) => Err(here::start_fault(screen, &unopened)),

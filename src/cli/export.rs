@@ -119,8 +119,9 @@ impl Export {
             chosen.push(looking.find(typed)?);
         }
         let extras = self.extras(&looking)?;
-        let mut scope = ExportScope::of(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
-        let lost = scope.explain(&*looking.reader, prompt_view::READING);
+        let mut scope =
+            ExportScope::find_threads(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let lost = scope.explain_losses(&*looking.reader, prompt_view::READING);
         let lost = lost.map_err(|fault| redacting::fault(&looking, &fault))?;
         let scope = redacting::redacted(&looking, scope, &chosen, &self.redact)?;
         let ending = if self.html { "html" } else { "zip" };
@@ -254,10 +255,10 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
     let mut out = io::BufWriter::new(file);
     let mut written = Written::default();
     let mut named = NamedDocuments::default();
-    scope.each(&*looking.reader, |_, record| {
+    scope.visit_records(&*looking.reader, |_, record| {
         written.records += 1;
         if scope.redaction.is_none() {
-            named.take(record);
+            named.take_record(record);
         }
         Ok(())
     })?;
@@ -265,9 +266,13 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
         written.holes += 1;
         Ok(())
     })?;
-    (written.documents, written.missing) =
-        named.write(&*looking.reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
-    page::write(scope, &*looking.reader, &named, &mut out)?;
+    (written.documents, written.missing) = named.write_documents(
+        &*looking.reader,
+        &prompt_view::link_before,
+        &scope.erased_links,
+        &mut io::sink(),
+    )?;
+    page::write_page(scope, &*looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
 }
@@ -292,14 +297,14 @@ impl Zipping<'_> {
         let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
         let mut has_holes = false;
         self.file("records.jsonl", |out| {
-            scope.each(reader, |position, record| {
-                serde_json::to_writer(&mut *out, &ExportedRecord::of(position, record))
+            scope.visit_records(reader, |position, record| {
+                serde_json::to_writer(&mut *out, &ExportedRecord::from_record(position, record))
                     .map_err(io::Error::from)?;
                 out.write_all(b"\n")?;
                 leaves.push((position.0, record.leaf.0));
                 has_holes |= record.parts.has_erased();
                 if scope.redaction.is_none() {
-                    named.take(record);
+                    named.take_record(record);
                 }
                 Ok(())
             })
@@ -315,7 +320,7 @@ impl Zipping<'_> {
         leaves.sort_unstable();
         let mut counts = (0, 0);
         self.file("documents.jsonl", |out| {
-            counts = named.write(reader, &prompt_view::link_before, &scope.erased_links, out)?;
+            counts = named.write_documents(reader, &prompt_view::link_before, &scope.erased_links, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;
@@ -326,8 +331,8 @@ impl Zipping<'_> {
         if let Some(policy) = &extras.policy {
             self.file("policy.txt", |out| Ok(out.write_all(policy)?))?;
         }
-        self.file("thread.xml", |out| thread_xml::write(scope, reader, out))?;
-        self.file("index.html", |out| page::write(scope, reader, &named, out))?;
+        self.file("thread.xml", |out| thread_xml::write_threads(scope, reader, out))?;
+        self.file("index.html", |out| page::write_page(scope, reader, &named, out))?;
         self.file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
         self.file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
         let without = match scope.redaction {
@@ -341,7 +346,7 @@ impl Zipping<'_> {
             last: scope.last.0,
             without,
         };
-        let text = statement::write(&self.files, &predicate, extras.key.as_ref());
+        let text = statement::write_statement(&self.files, &predicate, extras.key.as_ref());
         let text = text.ok_or_else(|| io::Error::other("the key cannot sign a statement"))?;
         self.file("statement.json", |out| Ok(out.write_all(text.as_bytes())?))?;
         self.archive.finish()?;
@@ -354,9 +359,9 @@ impl Zipping<'_> {
         name: &'static str,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), ExportFault>,
     ) -> Result<(), ExportFault> {
-        let mut entry = self.archive.entry(name, name == "verify.py")?;
+        let mut entry = self.archive.begin_entry(name, name == "verify.py")?;
         fill(&mut entry)?;
-        self.files.push((name, entry.end()?));
+        self.files.push((name, entry.finish_entry()?));
         Ok(())
     }
 
@@ -364,12 +369,12 @@ impl Zipping<'_> {
     fn starts(&mut self, leaves: &[(u64, TreeHash)], named: &mut NamedDocuments) -> Result<(), ExportEnd> {
         let at = |found: Option<&u64>| Position(found.copied().unwrap_or_default());
         let positions: Vec<u64> = leaves.iter().map(|(position, _)| *position).collect();
-        let events = SystemEvents::read(&*self.looking.reader)?;
-        let starts = events.exported(at(positions.iter().min()), at(positions.iter().max()));
+        let events = SystemEvents::read_events(&*self.looking.reader)?;
+        let starts = events.list_exported(at(positions.iter().min()), at(positions.iter().max()));
         for start in &starts {
             if let ExportedStart::Start { config, .. } = start {
                 let config = Digest::parse(config).ok();
-                config.into_iter().for_each(|config| named.add(config, DocumentUse::Configuration));
+                config.into_iter().for_each(|config| named.add_name(config, DocumentUse::Configuration));
             }
         }
         Ok(self.file("starts.jsonl", |out| {
@@ -402,7 +407,7 @@ impl Zipping<'_> {
         }
         self.file("erased.jsonl", |out| {
             scope.erasures.iter().try_for_each(|(position, record)| {
-                serde_json::to_writer(&mut *out, &ExportedRecord::of(*position, record))
+                serde_json::to_writer(&mut *out, &ExportedRecord::from_record(*position, record))
                     .map_err(io::Error::from)?;
                 Ok(out.write_all(b"\n")?)
             })
@@ -427,7 +432,7 @@ impl Zipping<'_> {
         let erasures = self.scope.erasures.iter().map(|(position, record)| (position.0, record.leaf.0));
         let mut all: Vec<(u64, TreeHash)> = leaves.iter().copied().chain(erasures).collect();
         all.sort_unstable();
-        let (proof, root) = ExportProof::make(&*self.looking.reader, &all, size)?;
+        let (proof, root) = ExportProof::build_proof(&*self.looking.reader, &all, size)?;
         if root != *checkpoint.root() {
             return Err(contradicted(format!(
                 "the log is not the one that the checkpoint of {origin} at #{size} beside it is about"

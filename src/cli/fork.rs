@@ -14,7 +14,7 @@ use super::replay::{damaged, tree};
 use super::screen::Screen;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_log::sqlite;
-use systole_organism::forking::{CannotFork, ForkedTree, fork};
+use systole_organism::forking::{CannotFork, ForkedTree, fork_tree};
 use systole_system::clock::KernelSeeds;
 
 /// The most records that are written at once.
@@ -72,7 +72,7 @@ impl Fork {
         }
         let tree = tree(&looking, &root)?;
         let seeds = KernelSeeds::new().map_err(|error| hindered::machine(screen, "random bytes", &error))?;
-        let forked = fork(&*looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
+        let forked = fork_tree(&*looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
         let forked = forked.map_err(|why| match why {
             CannotFork::Log(fault) => damaged(&looking, &fault),
             CannotFork::NoSuchTurn(_) => screen.fail(CommandExit::Usage, &why),

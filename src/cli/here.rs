@@ -247,7 +247,7 @@ pub(super) fn unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
 /// Reports what is wrong with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
     if let LogFault::InUse { path, pid } = fault
-        && let Some(StandbyStatus { pid, leader }) = StandbyStatus::of(Path::new(path), *pid)
+        && let Some(StandbyStatus { pid, leader }) = StandbyStatus::read_note(Path::new(path), *pid)
     {
         let who = format!("process {pid} stands by on {path}: {leader} has the log");
         let exit = screen.fail(CommandExit::Unavailable, who);
@@ -277,7 +277,7 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
 
 /// What a stop waits for: what `systole stop --drain` asked for, or programs and agents for the usual time.
 pub(super) fn stop_wait(posted: &PostedRunFile) -> StopWait {
-    posted.drain().map_or(StopWait::Here(GRACE), StopWait::Everywhere)
+    posted.read_drain().map_or(StopWait::Here(GRACE), StopWait::Everywhere)
 }
 
 /// Reports how an organism ended; `None` if it ended as it should.

@@ -234,7 +234,7 @@ fn telling(screen: Screen) -> HostReporter {
 /// Hosts until a signal comes; the second one ends at once.
 async fn until_signalled(screen: Screen, hosting: HostPlan, signals: &mut Signals) -> CommandExit {
     let (stop, stopping) = watch::channel(false);
-    let mut hosted = std::pin::pin!(hosting::host(hosting, stopping));
+    let mut hosted = std::pin::pin!(hosting::host_listeners(hosting, stopping));
     let exit = tokio::select! {
         ended = &mut hosted => return of_itself(screen, ended),
         exit = signals.next() => exit,

@@ -214,7 +214,9 @@ impl Looking {
         let running = self.running.filter(|_| self.silent.get().is_none());
         let told = match &self.elsewhere {
             Some(elsewhere) => running.map(|_| elsewhere.client.workers()),
-            None => running.and_then(|_| RunFile::of(&self.log)).map(|run| DoorClient::of(&run).workers()),
+            None => running
+                .and_then(|_| RunFile::find_running(&self.log))
+                .map(|run| DoorClient::of(&run).workers()),
         };
         let unknown = |words: &str| {
             self.screen.say(format!("the number of workers over NATS is not known: {words}"));
@@ -293,7 +295,7 @@ impl Looking {
         let mut waiting = persons::waiting(view).map_err(|fault| self.fault(&fault))?;
         if waiting.iter().any(|request| request.payload().is_none()) {
             let whole = self.whole()?;
-            let runs = WorkflowRuns::new(view, &whole, &workflow_steps::said);
+            let runs = WorkflowRuns::new(view, &whole, &workflow_steps::describe_step);
             persons::name_outcomes(&mut waiting, &runs).map_err(|fault| self.fault(&fault))?;
         }
         Ok(waiting)
@@ -325,7 +327,7 @@ pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, 
 /// What keeps a log on this machine from being written as it should, or did since the organism on it started. The
 /// fault says that the organism does not answer.
 pub(super) fn alarms_of(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
-    let Some(run) = RunFile::of(log) else { return Ok(Vec::new()) };
+    let Some(run) = RunFile::find_running(log) else { return Ok(Vec::new()) };
     match DoorClient::of(&run).alarms() {
         Err(silent @ DoorClientFault::Silent { .. }) => Err(silent),
         // An organism that starts or stops may have no door.

@@ -140,7 +140,7 @@ fn shown_with(
         screen.drawn(&paint(tone, &plain(&verdict.words)));
         screen.say(format!("systole verify {} says what that shows, and what not", quoted(file)));
     }
-    at_rest::handle(reader, verdict).map_err(|fault| fault_of(screen, file, &fault))
+    at_rest::open_handle(reader, verdict).map_err(|fault| fault_of(screen, file, &fault))
 }
 
 /// Reports a folder, and names a file in it that can be shown.
@@ -159,8 +159,8 @@ fn folder(screen: Screen, folder: &Path) -> CommandExit {
 
 /// Reports that an organism runs on the log: its own console shows more, and follows it.
 fn runs(screen: Screen, file: &Path, pid: u32) -> CommandExit {
-    let console =
-        RunFile::of(file).map(|run| format!("; its console is http://{}/", console::reached(run.address)));
+    let console = RunFile::find_running(file)
+        .map(|run| format!("; its console is http://{}/", console::reached(run.address)));
     let words =
         format!("process {pid} runs an organism on {}{}", file.display(), console.unwrap_or_default());
     let exit = screen.fail(CommandExit::Unavailable, words);

@@ -85,7 +85,7 @@ impl Which {
             Some(typed) => Some(thread_name::find(screen, &log, typed)?),
             None => None,
         };
-        if let Some(run) = RunFile::of(&log) {
+        if let Some(run) = RunFile::find_running(&log) {
             self.place.set_nothing(screen, &run)?;
             match DoorClient::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
                 Ok(Ok(steered)) => return Ok(done(screen, &steered)),
@@ -112,7 +112,7 @@ impl Which {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
         let (by, note) = (Name::operator(), note.map(str::to_owned));
-        let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
+        let exit = match organism.handle().pause_or_continue(by, thread.clone(), halts, note).await {
             Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
             Some(SenderReply::Done | SenderReply::Receipt(..)) => {
                 let held = thread.as_ref();

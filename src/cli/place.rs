@@ -91,7 +91,7 @@ impl Place {
         }
         let exit = refuse(screen, refused);
         let log = self.running_log().ok_or(exit)?;
-        let who = RunFile::of(&log).map_or_else(|| "the organism".to_owned(), |run| run.who());
+        let who = RunFile::find_running(&log).map_or_else(|| "the organism".to_owned(), |run| run.describe());
         screen.say(format!("note: {who} runs with the file as it was when it started; this uses its log"));
         Ok(self.runs_on.get_or_init(|| log).clone())
     }

@@ -28,7 +28,7 @@ impl Prompted {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let read = prompt_view::read(&*looking.view, &id, seq).map_err(|why| {
+        let read = prompt_view::read_prompt(&*looking.view, &id, seq).map_err(|why| {
             match (why, looking.refused_document()) {
                 (PromptFault::Log(fault), _) => looking.fault(&fault),
                 (_, Some(exit)) => exit,
@@ -46,7 +46,7 @@ impl Prompted {
             screen.value(&prompt_view::as_json(&id, &called, &links));
         } else {
             heading(screen, &called);
-            for PromptPart { title, text } in prompt_view::parts(&links) {
+            for PromptPart { title, text } in prompt_view::split_parts(&links) {
                 part(screen, &title, &text);
             }
         }

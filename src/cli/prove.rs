@@ -152,7 +152,7 @@ fn walked(
         let (_, record) = placed.map_err(|fault| here::log_fault(screen, &fault))?;
         builder.push(record.leaf.0);
         if at == position {
-            entry = Some(ProvedEntry::of(&record));
+            entry = Some(ProvedEntry::from_record(&record));
         }
     }
     let hashes = builder.finish().map_err(broken)?;

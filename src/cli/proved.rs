@@ -69,7 +69,7 @@ pub(super) fn verified(
     };
     let proof = EntryProof::read(&bytes).map_err(|fault| refused(fault.to_string()))?;
     let extra = proof.extra().ok_or_else(|| refused("it has no entry, so it shows nothing".to_owned()))?;
-    let entry = ProvedEntry::read(extra).map_err(|why| refused(format!("line 2: {why}")))?;
+    let entry = ProvedEntry::read_entry(extra).map_err(|why| refused(format!("line 2: {why}")))?;
     let verdict = judged(&proof, &entry, policy);
     let shown = path.display().to_string();
     if screen.json {
@@ -90,7 +90,7 @@ fn judged(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>)
     let Some(policy) = policy else {
         return ProofVerdict::Unsigned("whose key signed the checkpoint was not checked".to_owned());
     };
-    match CheckpointSigner::by(policy, proof.checkpoint()) {
+    match CheckpointSigner::find_signer(policy, proof.checkpoint()) {
         CheckpointSigner::Known(verdict) => ProofVerdict::Proved(verdict),
         CheckpointSigner::Unknown(why) => ProofVerdict::Unsigned(why),
         CheckpointSigner::KeptApart | CheckpointSigner::ReadBack => {
@@ -124,7 +124,7 @@ fn lines(shown: &str, proof: &EntryProof, entry: &ProvedEntry, verdict: &ProofVe
     let checkpoint = proof.checkpoint().checkpoint();
     let mut lines =
         vec![format!("{}: record #{} of {}", plain(shown), proof.index() + 1, plain(checkpoint.origin()))];
-    match entry.header() {
+    match entry.read_header() {
         Ok((header, _)) => {
             for (name, value) in described(&header) {
                 lines.extend(wrapped(&format!("  {name:<8}"), 10, &plain(&value)));
@@ -177,7 +177,7 @@ fn as_json(
     verdict: &ProofVerdict,
 ) -> serde_json::Value {
     let checkpoint = proof.checkpoint().checkpoint();
-    let header = entry.header().ok().map(|(header, length)| {
+    let header = entry.read_header().ok().map(|(header, length)| {
         json!({
             "thread": header.thread.to_string(), "seq": header.seq, "kind": header.kind.as_str(),
             "code": header.code.map(|code| code.as_str()), "from": header.from.as_str(),

@@ -43,7 +43,7 @@ impl Ps {
         let most = if self.most == 0 { usize::MAX } else { self.most };
         let mut entries = roll::call(&*looking.view, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
-        let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::describe_step);
         roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let (paused, alarms) = (looking.all_paused(&whole)?, looking.alarms());
         if looking.screen.json {

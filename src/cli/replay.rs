@@ -23,7 +23,7 @@ use systole_kit::money::Money;
 use systole_kit::writer::visible;
 use systole_organism::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
-    ReplayedTree, StandInProgram, SystemEvents, replay,
+    ReplayedTree, StandInProgram, SystemEvents, replay_tree,
 };
 use systole_show::columns::counted;
 use systole_show::layout::{TextTone, paint};
@@ -146,7 +146,8 @@ impl Replay {
         }
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
-        let system = SystemEvents::read(&*looking.reader).map_err(|fault| damaged(&looking, &fault))?;
+        let system =
+            SystemEvents::read_events(&*looking.reader).map_err(|fault| damaged(&looking, &fault))?;
         let mut shelf = self.shelf(screen)?;
         let mut real = self.real(screen)?;
         if self.since.is_some() || self.all {
@@ -154,7 +155,7 @@ impl Replay {
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
-        match replay(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
+        match replay_tree(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
             replayed => all_told(screen, &real, &[(root.to_string(), replayed)]),
         }
@@ -211,7 +212,7 @@ impl Replay {
         // The file as it is now is needed only for what a stored configuration leaves out.
         let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
-            shelf.replace(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
+            shelf.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
         }
         Ok(shelf)
     }
@@ -237,7 +238,7 @@ impl Replay {
             }
             selects_some = true;
             let tree = tree(looking, root)?;
-            match replay(&*looking.reader, &tree, system, shelf, real) {
+            match replay_tree(&*looking.reader, &tree, system, shelf, real) {
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
                 replayed => held.push((root.to_string(), replayed)),
             }
@@ -347,9 +348,9 @@ pub(super) fn of_export(
         return Ok(vec![(path.display().to_string(), Err(lacks))]);
     }
     let mut all = Vec::new();
-    for root in history.log.roots() {
-        let replayed = match RecordedTree::read(&history.log, &root) {
-            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf, real),
+    for root in history.log.list_roots() {
+        let replayed = match RecordedTree::read_tree(&history.log, &root) {
+            Ok(Some(tree)) => replay_tree(&history.log, &tree, &history.system, shelf, real),
             Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
             Err(fault) => Err(CannotReplay::Log(fault)),
         };
@@ -442,7 +443,7 @@ fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
     if real.were_asked() {
         return Ok(());
     }
-    if let Some(program) = real.program.as_ref().filter(|program| program.asked() == 0) {
+    if let Some(program) = real.program.as_ref().filter(|program| program.count_requests() == 0) {
         let name = program.listener();
         let words = format!("no request to {name} is recorded there, so its program was not started");
         let exit = screen.fail(CommandExit::Usage, words);
@@ -450,7 +451,7 @@ fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
         return Err(exit);
     }
     let Some(live) = &real.live else { return Ok(()) };
-    let (name, agents) = (live.name(), live.agents());
+    let (name, agents) = (live.name(), live.list_agents());
     let words = match agents.iter().any(|agent| agent == name.as_str()) {
         true => format!("no request to {name} is recorded there, so its model was not called"),
         false => format!("{name} is no agent there"),
@@ -463,11 +464,11 @@ fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
 /// Prints what a program and a model did.
 fn used(screen: Screen, real: &RealParts) {
     if let Some(program) = real.program.as_ref().filter(|_| !screen.json) {
-        let (name, asked) = (program.listener(), counted(program.asked(), "request"));
+        let (name, asked) = (program.listener(), counted(program.count_requests(), "request"));
         screen.show(&format!("the program in place of {name} got {asked}"));
     }
     let Some(live) = &real.live else { return };
-    let (LiveUse { requests, micros, unknown }, most) = live.used();
+    let (LiveUse { requests, micros, unknown }, most) = live.measure_use();
     let (name, cost) = (live.name(), Money { micros, ..most });
     if screen.json {
         return screen.value(&json!({
@@ -485,7 +486,7 @@ fn exit_of(is_equal: bool) -> CommandExit {
 
 /// The records of a tree.
 pub(super) fn tree(looking: &Looking, root: &ThreadId) -> Result<RecordedTree, CommandExit> {
-    match RecordedTree::read(&*looking.reader, root) {
+    match RecordedTree::read_tree(&*looking.reader, root) {
         Ok(Some(tree)) => Ok(tree),
         Ok(None) => Err(looking.screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
         Err(fault) => Err(damaged(looking, &fault)),

@@ -176,17 +176,17 @@ impl Run {
         };
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
         if listen.is_none() && address != DEFAULT_LISTEN {
-            let who =
-                RunFile::at(DEFAULT_LISTEN).map_or_else(|| "another program".to_owned(), |run| run.who());
+            let who = RunFile::find_at(DEFAULT_LISTEN)
+                .map_or_else(|| "another program".to_owned(), |run| run.describe());
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
         let run_file = run_file(&self.place, address, (credential, guest), &organism);
-        let door = HttpDoor::open(bound, organism.front().clone(), keyring);
-        let wire = WireDoor::open(organism.front()).await;
-        let posted = match run_file.post(&log) {
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
+        let wire = WireDoor::open(organism.handle()).await;
+        let posted = match run_file.post_beside(&log) {
             Ok(posted) => posted,
             Err(error) => {
-                let path = RunFile::path(&log);
+                let path = RunFile::find_path(&log);
                 let exit = hindered::unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
                 if let Some(wire) = wire {
@@ -220,7 +220,7 @@ pub(super) fn run_file(
     organism: &Organism,
 ) -> RunFile {
     let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
-    let organism = organism.front().composition().organism.to_string();
+    let organism = organism.handle().composition().organism.to_string();
     RunFile { pid: std::process::id(), address, token, mcp, organism, file, drain_ms: None }
 }
 
@@ -241,7 +241,7 @@ fn no_log_in_a_file(screen: Screen, why: &str) -> CommandExit {
 
 /// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
-    let (status, reachable) = (api_types::OrganismStatus::of(organism.front()), organism.reachable());
+    let (status, reachable) = (api_types::OrganismStatus::of(organism.handle()), organism.broker_address());
     if screen.json {
         let broker = api_types::OwnBroker::of(reachable);
         let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
@@ -253,7 +253,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
             orphans,
         });
     }
-    let run_file = RunFile::path(log).display().to_string();
+    let run_file = RunFile::find_path(log).display().to_string();
     screen.say(format!("{} runs as process {}", status.organism, status.pid));
     if let Some(reachable) = reachable {
         let file = quoted(&reachable.address_file);
@@ -294,12 +294,15 @@ async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<
             return screen.fail(CommandExit::Unavailable, unopened);
         };
         // If an organism on this very log listens there, that is the better message.
-        if let Some(run) = RunFile::of(log).filter(|run| run.address == address) {
+        if let Some(run) = RunFile::find_running(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
             return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
-        let Some(run) = RunFile::at(address) else { return screen.fail(CommandExit::Unavailable, unopened) };
-        let exit = screen.fail(CommandExit::Unavailable, format!("{address} is in use by {}", run.who()));
+        let Some(run) = RunFile::find_at(address) else {
+            return screen.fail(CommandExit::Unavailable, unopened);
+        };
+        let exit =
+            screen.fail(CommandExit::Unavailable, format!("{address} is in use by {}", run.describe()));
         let stop = format!("systole stop -f {}", quoted(&run.file));
         screen.say(format!("  try: {stop}; or another address under `console.listen`"));
         exit
@@ -328,7 +331,7 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
         screen.say(format!("stands by: {leader} has the log"));
         // The earlier note names a different pump.
         drop(noted.take());
-        match (StandbyStatus { pid: std::process::id(), leader }).note(&log) {
+        match (StandbyStatus { pid: std::process::id(), leader }).write_note(&log) {
             Ok(note) => noted = Some(note),
             Err(error) => {
                 screen.say(format!("  that cannot be noted beside the copy: {}", system::told(&error)));
@@ -346,11 +349,11 @@ struct Running {
 
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
 async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
-    let front = running.organism.front().clone();
+    let front = running.organism.handle().clone();
     let mut follower = Follower::after(&front, front.began(), None);
     let mut live = Watcher::of(screen, &front);
     let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
-    let mut ousted = pin!(running.organism.ousted());
+    let mut ousted = pin!(running.organism.wait_for_takeover());
     let exit = loop {
         tokio::select! {
             _ = &mut ousted => break None,
@@ -360,12 +363,12 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
                 Ok(None) => break None,
                 Err(fault) => break Some(here::log_fault(screen, &fault)),
             },
-            _ = running.organism.broke() => break None,
+            _ = running.organism.wait_for_break() => break None,
             () = &mut counts => {}
             exit = signals.next() => break Some(exit),
         }
     };
-    let by = running.organism.lead().and_then(|lead| lead.lost());
+    let by = running.organism.ownership().and_then(|lead| lead.lost());
     let wait = here::stop_wait(&running.posted);
     match (&by, wait) {
         (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
@@ -416,7 +419,7 @@ async fn stop(screen: Screen, running: Running, wait: StopWait) -> Stopped {
         wire.close().await;
     }
     let inside: RunningTask = door.close().await;
-    let lead = organism.lead();
+    let lead = organism.ownership();
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
     let wait = if is_ousted() { StopWait::Here(Duration::ZERO) } else { wait };
     let ended = organism.stop(wait).await;
@@ -451,7 +454,7 @@ async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<Joined>
         }
         fresh.append(&mut joined.names.lock().unwrap_or_else(PoisonError::into_inner));
         // The log already says that the broker cannot be asked now.
-        let Ok(counts) = front.workers().await else { continue };
+        let Ok(counts) = front.count_workers().await else { continue };
         for (listener, count) in counts {
             let name = listener.to_string();
             let (is_fresh, was_without) = (fresh.contains(&name), without.contains(&name));

@@ -133,7 +133,7 @@ impl Send {
         if let Some(organism) = &elsewhere {
             return Ok(through::afar(screen, organism, &parcel));
         }
-        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::of(log)?))) {
+        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::find_running(log)?))) {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.

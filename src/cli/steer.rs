@@ -50,7 +50,7 @@ impl Steer {
         let (log, steer) = match &looking.elsewhere {
             // Without the schemas, the words are a question, which most listeners take.
             Some(organism) => match organism.composition()? {
-                Err(_) => (None, steered::question(&self.text)),
+                Err(_) => (None, steered::build_question(&self.text)),
                 Ok(composition) => (None, self.payload(screen, &composition, &named, &thread)?),
             },
             None => {
@@ -64,7 +64,7 @@ impl Steer {
         if let Some(organism) = &looking.elsewhere {
             return Ok(through::afar(screen, organism, &parcel));
         }
-        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::of(log)?))) {
+        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::find_running(log)?))) {
             self.place.set_nothing(screen, &run)?;
             let client = Arc::new(DoorClient::of(&run));
             if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
@@ -86,7 +86,7 @@ impl Steer {
             let words = format!("{named} works on {thread}, but is no longer in the organism's file");
             return Err(screen.fail(CommandExit::Configuration, words));
         };
-        steered::steer(composition, listener, &self.text).map_err(|words| {
+        steered::build_steer(composition, listener, &self.text).map_err(|words| {
             let exit = screen.fail(CommandExit::Usage, words);
             let fix = "with <steer> around one of them";
             screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));

@@ -98,7 +98,7 @@ impl Stop {
             return Ok(report_end(screen, &log, (&name, pid), &alarms, drains));
         }
         if let Some(run) = run.filter(|run| drains.is_some() || run.drain_ms.is_some()) {
-            let path = RunFile::path(&log);
+            let path = RunFile::find_path(&log);
             run.set_drain(&log, drains)
                 .map_err(|error| hindered::unwritten(screen, &path, "how long it may wait", &error))?;
         }
@@ -127,7 +127,7 @@ fn name_of(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Resul
     if let Some(run) = run {
         return Ok(run.organism.clone());
     }
-    if StandbyStatus::of(log, pid).is_some() {
+    if StandbyStatus::read_note(log, pid).is_some() {
         return Ok("the pump that stands by".to_owned());
     }
     let words = format!(

@@ -16,7 +16,7 @@ const LISTED: usize = 20;
 pub(super) fn found(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
     // The file as it is now is needed only for what a stored configuration leaves out.
     let mut shelf = ReplayShelf::new(place.directory(), place.load().ok());
-    check_prompts(reader, &SystemEvents::read(reader)?, &mut shelf)
+    check_prompts(reader, &SystemEvents::read_events(reader)?, &mut shelf)
 }
 
 fn named(prompt: &RecordedPrompt) -> String {
@@ -86,7 +86,7 @@ pub(super) fn exit(screen: Screen, found: &PromptFindings) -> Option<CommandExit
         screen.say("  try: systole replay THREAD, which shows the two texts");
         return Some(exit);
     }
-    let skipped = found.unchecked();
+    let skipped = found.count_unchecked();
     if skipped > 0 {
         let exit = screen.fail(CommandExit::Failed, format!("prompts were not checked: {skipped}"));
         screen.say("  try: the version of Systole that recorded them; or accept the reasons above");

@@ -132,7 +132,7 @@ impl Verify {
             return self.exported(screen, &log, policy.as_ref(), kept);
         }
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
-        let (summary, gathered) = GatheredLog::of(&log, &kept.sizes(), &others, prompt_view::READING)
+        let (summary, gathered) = GatheredLog::verify_log(&log, &kept.sizes(), &others, prompt_view::READING)
             .map_err(|fault| damaged(screen, &log, &fault))?;
         let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
@@ -347,7 +347,7 @@ fn lines(
         lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
     }
     // The file beside the log may have thousands that fit and show less than the best.
-    let best = found.best().map(|best| best.place.as_str());
+    let best = found.best_checkpoint().map(|best| best.place.as_str());
     let is_usual = |one: &&CheckpointFinding| {
         one.keeper == CheckpointKeeper::Supplier
             && one.fit == RootFit::Same
@@ -448,7 +448,7 @@ fn not_checked(found: &LogExamination, more: &MoreFindings) -> String {
         Some(_) => "",
         None => "the states that the organism folded from the records (--state compares them), ",
     };
-    let prompts = match more.prompts.as_ref().map(PromptFindings::unchecked) {
+    let prompts = match more.prompts.as_ref().map(PromptFindings::count_unchecked) {
         Some(0) => String::new(),
         Some(some) => format!("{some} of the prompts of models, "),
         None => "the prompts of models (--prompts makes them again), ".to_owned(),
@@ -545,7 +545,7 @@ fn as_json(
         "documents": summary.documents,
         "erased": erased.collect::<Vec<_>>(), "erased_documents": found.log.erased_documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
-        "by": found.best().map(|best| &best.place),
+        "by": found.best_checkpoint().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
         "gaps": gaps.collect::<Vec<_>>(),
         "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(found, more),

@@ -44,7 +44,7 @@ impl Why {
         let whole = looking.whole()?;
         let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&*looking.view, looking.screen);
-        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
         let asker = Asker { now: looking.now, start: looking.start(), all: self.all };
         if let Some(typed) = &self.thread {
             let id = looking.find(typed)?;

@@ -113,7 +113,7 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
     let (text, json) = drawn(&organism, &receipt.thread, "working");
     assert!(text.contains("└─ 1  dig  <dig>  deep  attempt 1 of 3 out for "), "{text}");
     assert_eq!(json["calls"][0]["state"], "open");
-    organism.front().cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
+    organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.unwrap();
     let (text, _) = drawn(&organism, &receipt.thread, "ended");
     assert!(text.contains("├─ 1  dig  <dig>  deep  cancelled"), "{text}");
     assert!(text.contains("└─ cancelled by operator at "), "{text}");

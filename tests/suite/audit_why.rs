@@ -326,7 +326,7 @@ async fn c7_resting_and_ended_threads_say_so() {
     let (report, _) = words(&found, None);
     assert!(report.contains("rests since 0."), "{report}");
     assert!(report.contains("systole send --thread sess-"), "{report}");
-    assert!(organism.front().cancel(Name::operator(), receipt.thread.clone()).await.is_some());
+    assert!(organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.is_some());
     let (report, _) = words(&standing(&organism, &receipt.thread), None);
     assert!(report.contains("  ended at "), "{report}");
     stop(organism).await;

@@ -193,7 +193,7 @@ async fn a_log_that_is_followed_shows_what_comes() {
     wait_for("#2 dig → operator").await;
     ask(&organism, "k2", &payload("dig", "second"), Some(&thread)).await.unwrap();
     wait_for("second").await;
-    assert!(organism.front().cancel(Name::operator(), receipt.thread.clone()).await.is_some());
+    assert!(organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.is_some());
     wait_for("the thread ends, cancelled by operator").await;
     assert!(follower.wait().unwrap().success(), "it ends with the thread");
     reading.join().unwrap();

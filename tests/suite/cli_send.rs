@@ -337,7 +337,10 @@ fn a_run_file_that_was_left_behind_is_ignored() {
     let text = String::from_utf8(left).unwrap();
     let pid = text.split([':', ',']).nth(1).unwrap().to_owned();
     std::fs::write(&path, text.replacen(&pid, &std::process::id().to_string(), 1)).unwrap();
-    assert!(RunFile::of(&folder.path().join("hello.db")).is_none(), "that process does not hold the log");
+    assert!(
+        RunFile::find_running(&folder.path().join("hello.db")).is_none(),
+        "that process does not hold the log"
+    );
     let ran = send(folder.path(), &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

@@ -17,7 +17,7 @@ struct Background<'a>(&'a Path);
 
 impl Drop for Background<'_> {
     fn drop(&mut self) {
-        if let Some(run) = RunFile::of(&self.0.join("hello.db")) {
+        if let Some(run) = RunFile::find_running(&self.0.join("hello.db")) {
             kill(run.pid);
         }
     }
@@ -57,7 +57,7 @@ fn an_organism_in_the_background_is_reached_when_the_command_returns_and_ends_wh
     assert_eq!(run_file(at).pid, run.pid, "the first one goes on");
 
     is(&systole(at, &["stop"]), 0, &["hello has stopped"]);
-    assert!(RunFile::of(&at.join("hello.db")).is_none() && !at.join("hello.db.run").exists());
+    assert!(RunFile::find_running(&at.join("hello.db")).is_none() && !at.join("hello.db.run").exists());
     let output = std::fs::read_to_string(at.join("hello.db.out")).unwrap();
     assert!(
         output.contains("its log is") && output.contains("<said> hello") && output.ends_with("stopped\n")
@@ -105,7 +105,7 @@ fn after_a_kill_nothing_runs_and_the_next_start_goes_on() {
     let killed = run_file(at).pid;
     kill(killed);
     // The kernel releases the lock with the last thread of the process.
-    while RunFile::of(&at.join("hello.db")).is_some() {
+    while RunFile::find_running(&at.join("hello.db")).is_some() {
         std::thread::yield_now();
     }
     assert!(at.join("hello.db.run").exists(), "it was left behind");
@@ -153,7 +153,7 @@ fn stop_ends_no_process_that_only_has_the_number_of_an_organism() {
     std::fs::write(at.join("hello.db.lock"), &again).unwrap();
     // A warden that was being started may hold the dead organism's files for a moment.
     let end = Instant::now() + PATIENCE;
-    while RunFile::of(&at.join("hello.db")).is_some() {
+    while RunFile::find_running(&at.join("hello.db")).is_some() {
         assert!(Instant::now() < end, "it does not hold the log");
     }
     for arguments in [&["stop"][..], &["stop", "--now"]] {

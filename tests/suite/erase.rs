@@ -429,7 +429,7 @@ fn c9_marked_values_are_found_in_a_record_of_a_thread_by_its_number() {
     assert_eq!(body, "<pay iban=\"****\"><name>[erased]*****</name></pay>");
     // A plan of the same from code, for what it finds nothing else.
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    let plan = erasing::plan(&reader, &[Position(1)].into(), ErasureScope::Bodies, None).unwrap();
+    let plan = erasing::plan_erasure(&reader, &[Position(1)].into(), ErasureScope::Bodies, None).unwrap();
     assert_eq!(plan.parts.get(&Position(1)), Some(&vec![0]), "part 0 is left for --whole");
 }
 

@@ -49,7 +49,7 @@ fn copy_anew(log: &Path) -> (tempfile::TempDir, PathBuf) {
 
 /// Where the product and Python find damage.
 fn damage_positions(judge: &mut Judge, log: &Path) -> [Option<u64>; 2] {
-    let product = match GatheredLog::of(log, &BTreeSet::new(), &[], READING) {
+    let product = match GatheredLog::verify_log(log, &BTreeSet::new(), &[], READING) {
         Ok(_) => None,
         Err(LogFault::Damaged { position, .. }) => Some(position.0),
         Err(fault) => panic!("{fault}"),

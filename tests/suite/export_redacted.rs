@@ -177,7 +177,7 @@ fn c9_a_key_that_repeats_the_value_cannot_be_exported_redacted() {
     let folder = talkative();
     let at = folder.path();
     let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
-    let run = RunFile::of(&at.join("hello.db")).unwrap();
+    let run = RunFile::find_running(&at.join("hello.db")).unwrap();
     let mut events = Events::open(&run, "", &[]);
     let headers = [("Idempotency-Key", "about-strawberry")];
     let asked = question("What does the tool count?");
@@ -205,7 +205,7 @@ fn c9_the_hash_of_a_body_that_is_left_out_is_left_out_too() {
     assert_ne!(held, text);
     std::fs::write(file, held).unwrap();
     let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
-    let run = RunFile::of(&at.join("hello.db")).unwrap();
+    let run = RunFile::find_running(&at.join("hello.db")).unwrap();
     let mut events = Events::open(&run, "", &[]);
     let asked = question("How many r are in strawberry?");
     let sent = ask(&run, "POST", "/v1/messages?to=assistant", &[("Idempotency-Key", "k")], &asked);

@@ -14,7 +14,7 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
-    let front = organism.front().clone();
+    let front = organism.handle().clone();
     let mut slow = Follower::after(&front, Position(0), None);
     let reading = async {
         let mut tail = front.tail();
@@ -39,10 +39,10 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
 async fn a_stopped_organism_answers_no_more_requests() {
     let folder = house();
     let organism = start(folder.path()).await;
-    let front = organism.front().clone();
+    let front = organism.handle().clone();
     organism.stop(Duration::from_secs(2)).await;
     let thread = systole_core::types::ids::ThreadId::parse("sess-0123456789ab").unwrap();
-    assert!(front.cancel(systole_core::types::ids::Name::operator(), thread).await.is_none());
+    assert!(front.cancel_thread(systole_core::types::ids::Name::operator(), thread).await.is_none());
     assert!(
         Follower::after(&front, front.began(), None).next().await.unwrap().is_some(),
         "the log is still read"

@@ -381,8 +381,8 @@ fn of_form(at: &Path, from: &str, to: &str, form: &str) {
     ];
     let mut read = ArchiveReader::open(&at.join(from), &names.map(|name| (name, u64::MAX))).unwrap();
     let mut write = ArchiveWriter::create(&at.join(to)).unwrap();
-    for name in names.into_iter().filter(|name| read.has(name)).collect::<Vec<_>>() {
-        let mut bytes = read.whole(name).unwrap();
+    for name in names.into_iter().filter(|name| read.has_entry(name)).collect::<Vec<_>>() {
+        let mut bytes = read.read_whole(name).unwrap();
         if name == "statement.json" {
             let mut envelope: Value = serde_json::from_slice(&bytes).unwrap();
             let payload = systole_proof::statement::decoded(envelope["payload"].as_str().unwrap()).unwrap();
@@ -390,9 +390,9 @@ fn of_form(at: &Path, from: &str, to: &str, form: &str) {
             envelope["payload"] = systole_proof::statement::encoded(payload.as_bytes()).into();
             bytes = envelope.to_string().into_bytes();
         }
-        let mut entry = write.entry(name, false).unwrap();
+        let mut entry = write.begin_entry(name, false).unwrap();
         entry.write_all(&bytes).unwrap();
-        entry.end().unwrap();
+        entry.finish_entry().unwrap();
     }
     write.finish().unwrap();
 }

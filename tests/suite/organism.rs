@@ -84,7 +84,7 @@ pub(crate) async fn ask(
         to: None,
         thread: thread.map(str::to_owned),
     };
-    match organism.front().ask(message).await.expect("the pump answers") {
+    match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Receipt(receipt, _) => Ok(receipt),
         SenderReply::Refused(refusal) => Err(format!("{}: {}", refusal.code, refusal.message)),
         SenderReply::Done => panic!("a message is not an order"),
@@ -249,9 +249,9 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
         to: None,
         thread: None,
     };
-    let asked = tokio::time::timeout(PATIENCE, organism.front().ask(message)).await;
+    let asked = tokio::time::timeout(PATIENCE, organism.handle().send_message(message)).await;
     assert!(matches!(asked, Ok(None)), "the organism answers no more");
-    assert_eq!(organism.broke().await, LoopEnd::Broken("validator-0 panicked".to_owned().into()));
+    assert_eq!(organism.wait_for_break().await, LoopEnd::Broken("validator-0 panicked".to_owned().into()));
     organism.stop(Duration::ZERO).await;
 }
 

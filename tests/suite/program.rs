@@ -248,7 +248,7 @@ impl Drop for Running {
 
 /// The run file next to the log of a folder.
 pub(crate) fn run_file(folder: &Path) -> RunFile {
-    RunFile::of(&folder.join("hello.db")).expect("an organism runs on the log")
+    RunFile::find_running(&folder.join("hello.db")).expect("an organism runs on the log")
 }
 
 /// An answer of the door.

@@ -10,7 +10,7 @@ use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_log::sqlite;
 use systole_organism::replaying::RecordedTree;
-use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, compare};
+use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, compare_runs};
 use systole_organism::runfile::RunFile;
 
 use crate::log_evidence::{edit, rewrite, thread};
@@ -90,7 +90,7 @@ pub(crate) fn named(example: &str) -> tempfile::TempDir {
 /// Runs an organism with these messages, one after the other, and stops it.
 pub(crate) fn plays(folder: &Path, messages: &[Message]) {
     let running = Running::organism_set(folder, &["--set", "console.listen=127.0.0.1:0"], &[]);
-    let run = RunFile::of(&log_in(folder)).unwrap();
+    let run = RunFile::find_running(&log_in(folder)).unwrap();
     for (number, message) in messages.iter().enumerate() {
         send(&run, number, message, |_| ());
     }
@@ -198,7 +198,7 @@ fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
     let mut open = Vec::new();
     for (round, errands) in ERRANDS.chunks(7).enumerate() {
         let running = runs();
-        let run = RunFile::of(&at.join("soak.db")).unwrap();
+        let run = RunFile::find_running(&at.join("soak.db")).unwrap();
         for errand in errands {
             let inside = format!("<token>t-{errand}</token><way>{errand}</way>");
             let key = format!("k-{errand}");
@@ -216,7 +216,7 @@ fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
         }
     }
     let running = runs();
-    let run = RunFile::of(&at.join("soak.db")).unwrap();
+    let run = RunFile::find_running(&at.join("soak.db")).unwrap();
     let mut events = Events::open(&run, "?from=0", &[]);
     while !open.is_empty() {
         let (_, _, record) = events.next().expect("every errand ends");
@@ -421,7 +421,7 @@ fn c4_an_open_thread_and_the_log_of_a_running_organism_are_replayed() {
     let folder = placed("release");
     let at = folder.path();
     let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
-    let run = RunFile::of(&at.join("release.db")).unwrap();
+    let run = RunFile::find_running(&at.join("release.db")).unwrap();
     let mut events = Events::open(&run, "", &[]);
     let body = payload("release", "release-request", "<service>billing</service>");
     let sent = ask(&run, "POST", "/v1/messages?to=release", &[("Idempotency-Key", "k")], &body);
@@ -530,7 +530,7 @@ fn c4_the_order_of_parallel_answers_does_not_count() {
     let folder = played("decision", &[("decide", question("Is it ready?"))]);
     let reader = sqlite::open_reading(&log_in(folder.path())).unwrap();
     let root = reader.threads(usize::MAX).unwrap().into_iter().find(|id| id.parent().is_none()).unwrap();
-    let tree = RecordedTree::read(&reader, &root).unwrap().unwrap();
+    let tree = RecordedTree::read_tree(&reader, &root).unwrap().unwrap();
     assert!(
         tree.records.iter().any(|(_, record)| record.header.thread != root),
         "its children work in parallel"
@@ -540,7 +540,7 @@ fn c4_the_order_of_parallel_answers_does_not_count() {
         let one = compared(tree.records.iter().map(|(position, record)| (*position, record)).collect());
         let other = compared(records.iter().map(|(position, record)| (*position, record)).collect());
         let rules = ComparisonRules { has_keys: true, is_across_versions: false };
-        compare(&one, &other, &|position| position, rules).unwrap().differences
+        compare_runs(&one, &other, &|position| position, rules).unwrap().differences
     };
     // Every call answers in another order, and within a call nothing changes.
     let mut other = tree.records.clone();

@@ -56,7 +56,7 @@ const TIMED: [Part<'_>; 2] = [("boss", "entry: true, turns: 9, peers: [slow]", B
 fn c4_a_timer_that_was_due_while_the_organism_stopped_does_not_fire_in_a_replay() {
     let folder = cast(&TIMED);
     let running = Running::organism_set(folder.path(), &[], &[]);
-    let run = RunFile::of(&log_in(folder.path())).unwrap();
+    let run = RunFile::find_running(&log_in(folder.path())).unwrap();
     let mut events = Events::open(&run, "?from=0", &[]);
     let plan = say("boss", "[[timer('over', after='1s'), say('slow', 'go')]]");
     let sent = ask(&run, "POST", "/v1/messages?to=boss", &[("Idempotency-Key", "one")], &plan);

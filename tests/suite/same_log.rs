@@ -147,7 +147,7 @@ impl Example {
         let folder = self.placed();
         let log = folder.path().join(self.log);
         let running = self.runs(folder.path(), more);
-        send(&RunFile::of(&log).unwrap(), &self.messages);
+        send(&RunFile::find_running(&log).unwrap(), &self.messages);
         rests(running, folder.path(), &log);
         (folder, log)
     }
@@ -188,7 +188,7 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
         let arguments = ["run", "--role", "listeners", "--set", &nats, "--set", "console.listen=127.0.0.1:0"];
         let arguments = [&arguments, example.settings].concat();
         let host = Running::start_with(hosted.path(), &arguments, example.variables);
-        send(&RunFile::of(&log).unwrap(), &example.messages);
+        send(&RunFile::find_running(&log).unwrap(), &example.messages);
         // The host ends first. Without the pump, it would wait for the receipt of its last reply.
         host.signal(Signal::TERM);
         let ended = host.end();
@@ -276,7 +276,7 @@ fn echoes(server: &NatsServer, reached: &str, more: &str) -> (tempfile::TempDir,
     let ask = |words: &str| ("echo", payload("talk", "ask", words));
     let log = folder.path().join("organism.db");
     let words = ["Who is there?", "a &amp; b &lt; c", "\u{e4} \u{1d11e}", "  blanks  "];
-    send(&RunFile::of(&log).unwrap(), &words.map(ask));
+    send(&RunFile::find_running(&log).unwrap(), &words.map(ask));
     rests(running, folder.path(), &log);
     (folder, log)
 }

@@ -65,7 +65,7 @@ impl Drop for Judge {
 
 /// The root of a log, or nothing if it is damaged, as the product and as Python see it.
 fn both(judge: &mut Judge, log: &Path) -> [Result<String, String>; 2] {
-    let product = GatheredLog::of(log, &BTreeSet::new(), &[], READING);
+    let product = GatheredLog::verify_log(log, &BTreeSet::new(), &[], READING);
     let product =
         product.map(|(_, gathered)| Digest(gathered.root).to_string()).map_err(|fault| fault.to_string());
     let found = judge.judge(log);

@@ -39,15 +39,15 @@ pub(crate) fn pack(path: &Path, files: &[(String, Vec<u8>)], is_redacted: bool) 
     let mut archive = ArchiveWriter::create(path).unwrap();
     let mut hashes = Vec::new();
     for (name, bytes) in files.iter().filter(|(name, _)| name != "statement.json") {
-        let mut entry = archive.entry(name, name == "verify.py").unwrap();
+        let mut entry = archive.begin_entry(name, name == "verify.py").unwrap();
         entry.write_all(bytes).unwrap();
-        hashes.push((name.as_str(), entry.end().unwrap()));
+        hashes.push((name.as_str(), entry.finish_entry().unwrap()));
     }
     let without = if is_redacted { vec!["documents".to_owned()] } else { Vec::new() };
     let predicate = ExportPredicate { form: FORM.to_owned(), threads: Vec::new(), last: 0, without };
-    let mut entry = archive.entry("statement.json", false).unwrap();
-    entry.write_all(statement::write(&hashes, &predicate, None).unwrap().as_bytes()).unwrap();
-    entry.end().unwrap();
+    let mut entry = archive.begin_entry("statement.json", false).unwrap();
+    entry.write_all(statement::write_statement(&hashes, &predicate, None).unwrap().as_bytes()).unwrap();
+    entry.finish_entry().unwrap();
     archive.finish().unwrap();
 }
 

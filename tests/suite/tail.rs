@@ -76,13 +76,13 @@ struct GrowingLog {
 impl GrowingLog {
     fn new() -> GrowingLog {
         let reader = Arc::new(Counted { log: MemoryLog::new(), pages: AtomicUsize::new(0) });
-        let (tail, end) = LogTail::of(reader.clone(), Position(0));
+        let (tail, end) = LogTail::open_tail(reader.clone(), Position(0));
         GrowingLog { reader, author: Author::default(), end, tail }
     }
 
     fn grows(&mut self, thread: &ThreadId) -> Position {
         let batch = batch([self.author.note(thread, 100)]);
-        self.end.writes(&batch.records);
+        self.end.add_written(&batch.records);
         let Commit::Committed(position) = self.reader.log.clone().commit(&batch) else {
             panic!("it is not committed")
         };
@@ -155,14 +155,14 @@ async fn d5_a_follower_of_an_idle_thread_is_not_woken_and_nothing_is_read_for_it
 async fn a_follower_at_a_pace_gets_together_what_came_while_it_rested() {
     let mut log = GrowingLog::new();
     let pace = Duration::from_millis(20);
-    let mut all = log.tail.follow(Position(0), None).paced(pace);
+    let mut all = log.tail.follow(Position(0), None).with_pace(pace);
     let first = log.grows(&root(1));
     assert_eq!(next(&mut all).await, [first]);
     let later: Vec<Position> = (0..20).map(|n| log.grows(&root(n % 3))).collect();
     assert_eq!(next(&mut all).await, later);
     // It is not woken by each record while it rests.
     let from = log.grows(&root(1));
-    let mut rests = log.tail.follow(from, None).paced(Duration::from_secs(3600));
+    let mut rests = log.tail.follow(from, None).with_pace(Duration::from_secs(3600));
     let last = log.grows(&root(1));
     assert_eq!(next(&mut rests).await, [last]);
     let (wakes, mut waiting) = (Arc::new(WakeCount::default()), pin!(rests.next()));
@@ -182,7 +182,7 @@ async fn followers_share_a_record_and_its_form_for_clients() {
     let written = AtomicUsize::new(0);
     for mut follower in follows {
         for placed in follower.next().await.unwrap().unwrap() {
-            placed.shown(|_| {
+            placed.show_once(|_| {
                 written.fetch_add(1, Ordering::Relaxed);
                 b"form".to_vec()
             });

@@ -36,13 +36,13 @@ pub struct Follower {
 impl Follower {
     /// Follows the log from the record after `at`; with a thread, only that thread and those below it.
     pub fn after(front: &OrganismHandle, at: Position, thread: Option<ThreadId>) -> Follower {
-        let seat = front.seat();
+        let seat = front.take_seat();
         Follower { following: front.follow(at, thread), seat }
     }
 
     /// Follows the whole log at a pace, if it follows the whole log.
     fn paced(mut self) -> Follower {
-        self.following = self.following.paced(PACE);
+        self.following = self.following.with_pace(PACE);
         self
     }
 
@@ -143,7 +143,7 @@ impl Events {
         match came {
             Ok(Some(FollowerBatch::Records(records))) => {
                 let mut frames = Vec::new();
-                records.iter().for_each(|placed| frames.extend_from_slice(placed.shown(frame_of)));
+                records.iter().for_each(|placed| frames.extend_from_slice(placed.show_once(frame_of)));
                 Some(frames)
             }
             Ok(Some(FollowerBatch::Spoken(spoken))) => {

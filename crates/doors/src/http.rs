@@ -139,7 +139,7 @@ impl HttpDoor {
         let _shut_before = self.close.send(());
         let rest = self.state.failed_logins.lock().unwrap_or_else(PoisonError::into_inner).rest();
         for (source, count) in rest {
-            self.state.front.knocked(source, count).await;
+            self.state.front.record_attempts(source, count).await;
         }
         self.task
     }
@@ -179,7 +179,7 @@ async fn guard(
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;
     }
-    if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.whose(token)) {
+    if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {

@@ -46,7 +46,7 @@ impl HttpState {
             failed.record_failure(source, WallClock.now())
         };
         if let Some((source, count)) = told {
-            self.front.knocked(source, count).await;
+            self.front.record_attempts(source, count).await;
         }
     }
 }

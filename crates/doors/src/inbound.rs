@@ -80,7 +80,7 @@ pub(super) async fn messages(
                 Ok(document) => document,
                 Err(Refused { refusal, kept: None }) => return refused(&refusal),
                 Err(unfit) => {
-                    return match state.front.refuse(client, key, unfit).await {
+                    return match state.front.record_refusal(client, key, unfit).await {
                         Some(SenderReply::Refused(refusal)) => refused(&refusal),
                         _ => stopping(),
                     };
@@ -212,7 +212,7 @@ pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refus
 
 /// Refuses an oversized message and closes the connection: the rest of the body is not read.
 async fn too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
-    let response = match front.refuse(client, key, too_large).await {
+    let response = match front.record_refusal(client, key, too_large).await {
         Some(SenderReply::Refused(refusal)) => refused(&refusal),
         _ => stopping(),
     };

@@ -57,7 +57,7 @@ pub(super) async fn events(
     // Progress reports have no position in the log, so a returning client may already have heard the stored
     // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);
-    let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
+    let hearing = voice.then(|| state.front.listen(heard_from, thread.clone()));
     let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
     let events = Events::of(Follower::after(&state.front, from, thread), hearing, seat);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
@@ -97,7 +97,7 @@ pub(super) async fn cancel(
 ) -> Response {
     over(
         &thread,
-        |id| state.front.cancel(client, id),
+        |id| state.front.cancel_thread(client, id),
         |cancelled| Json(api_types::ThreadCancelled { cancelled }),
     )
     .await
@@ -126,7 +126,8 @@ pub(super) async fn end(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::ThreadEnded { ended })).await
+    over(&thread, |id| state.front.end_thread(client, id), |ended| Json(api_types::ThreadEnded { ended }))
+        .await
 }
 
 /// Ends a thread by an order, and reports the result.
@@ -162,7 +163,7 @@ pub(super) async fn workers(
         let refusal = Refusal::new(Code::IngressForbidden, words);
         return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
     }
-    match state.front.workers().await {
+    match state.front.count_workers().await {
         Ok(found) => {
             let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
             Json(api_types::Workers { workers }).into_response()

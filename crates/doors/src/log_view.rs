@@ -179,7 +179,7 @@ impl LogMoment {
 
     /// A configuration from its stored source, or why it cannot be read.
     pub(super) fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
-        self.front.configuration(source)
+        self.front.read_configuration(source)
     }
 
     /// The running composition.

@@ -82,7 +82,7 @@ impl RemoteLog {
         let page: ApiStoredRecords = self.asks("/v1/log/records", fields)?;
         let read = page.records.iter().map(|line| {
             let position = Position(line.position);
-            line.record().map(|record| (position, record)).map_err(|why| self.damaged(position, why))
+            line.to_record().map(|record| (position, record)).map_err(|why| self.damaged(position, why))
         });
         Ok((read.collect::<Result<_, _>>()?, page.next))
     }

@@ -42,7 +42,7 @@ pub(super) async fn approvals(
         Err(words) => return bad_request(words),
     };
     let ruled = api_types::DecisionAccepted::of(request, &order.says);
-    match state.front.rule(order).await {
+    match state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => Json(ruled).into_response(),
         Some(SenderReply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
@@ -153,7 +153,7 @@ async fn steer(
         Ok(note) => note,
         Err(words) => return bad_request(words),
     };
-    match state.front.pause(by, thread.clone(), halts, note).await {
+    match state.front.pause_or_continue(by, thread.clone(), halts, note).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let held = match &thread {
                 Some(id) => held(state, id.clone()).await,

@@ -53,7 +53,7 @@ pub(super) fn requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingR
     }?;
     if waiting.iter().any(|request| request.payload().is_none()) {
         let whole = moment.whole()?;
-        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
         persons::name_outcomes(&mut waiting, &runs)?;
     }
     Ok(waiting)

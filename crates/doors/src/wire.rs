@@ -169,7 +169,7 @@ async fn taken(
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {
         let too_large = larger(limit, None, &document);
-        return match state.front.refuse(client, key, too_large).await {
+        return match state.front.record_refusal(client, key, too_large).await {
             Some(SenderReply::Refused(refusal)) => Err(refusal),
             _ => Err(Box::new(going())),
         };

@@ -25,20 +25,20 @@ pub(super) struct Children {
 }
 
 /// The thread above a thread.
-pub(super) fn parent(thread: &str) -> Option<&str> {
+pub(super) fn find_parent(thread: &str) -> Option<&str> {
     thread.rsplit_once('.').map(|(parent, _)| parent)
 }
 
 impl Children {
     /// Takes the next record. `has` says whether the export has had that thread.
-    pub(super) fn take(
+    pub(super) fn take_record(
         &mut self,
         record: &ExportedRecord,
         hashed: &HashedLine,
         has: impl Fn(&str) -> bool,
     ) -> Result<(), ExportDamage> {
         let at = |why: &str| ExportDamage { position: record.position, why: why.to_owned() };
-        if let Some(parent) = parent(&record.thread).filter(|parent| record.seq == 1 && has(parent)) {
+        if let Some(parent) = find_parent(&record.thread).filter(|parent| record.seq == 1 && has(parent)) {
             let spawn = record.cause.as_ref().and_then(|cause| self.spawns.remove(cause));
             match spawn.filter(|(thread, ..)| thread == parent) {
                 None => return Err(at(&format!("no record of {parent} spawned it"))),
@@ -84,7 +84,7 @@ impl Children {
     }
 
     /// Compares what is left. `last` is the last head of a thread.
-    pub(super) fn finish(&self, last: impl Fn(&str) -> Option<Digest>) -> Result<(), ExportDamage> {
+    pub(super) fn compare_rest(&self, last: impl Fn(&str) -> Option<Digest>) -> Result<(), ExportDamage> {
         let mut wrong: Vec<(u64, String)> = Vec::new();
         for (thread, (head, at)) in &self.ended {
             match last(thread) {

@@ -11,7 +11,7 @@ pub struct ExportDamage {
 
 impl ExportDamage {
     /// Damage that no record shows.
-    pub fn of(why: impl Into<String>) -> ExportDamage {
+    pub fn without_place(why: impl Into<String>) -> ExportDamage {
         ExportDamage { position: 0, why: why.into() }
     }
 }

@@ -30,7 +30,7 @@ pub struct ExportedDocument {
 }
 
 impl ExportedDocument {
-    fn of(hash: Digest, what: DocumentUse, bytes: &[u8]) -> ExportedDocument {
+    fn from_bytes(hash: Digest, what: DocumentUse, bytes: &[u8]) -> ExportedDocument {
         let (text, hex) = match std::str::from_utf8(bytes) {
             Ok(text) => (Some(text.to_owned()), None),
             Err(_) => (None, Some(hex_of(bytes))),
@@ -39,7 +39,7 @@ impl ExportedDocument {
     }
 
     /// Its hash and its bytes, if they fit.
-    pub fn content(self) -> Option<(Digest, Vec<u8>)> {
+    pub fn into_content(self) -> Option<(Digest, Vec<u8>)> {
         let bytes = match (self.text, self.hex) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(hex)) => bytes_of(&hex)?,
@@ -62,7 +62,7 @@ pub struct NamedDocuments {
 
 impl NamedDocuments {
     /// Names one more.
-    pub fn add(&mut self, hash: Digest, what: DocumentUse) {
+    pub fn add_name(&mut self, hash: Digest, what: DocumentUse) {
         if self.known.insert(hash) {
             self.all.push((hash, what));
         }
@@ -74,10 +74,10 @@ impl NamedDocuments {
     }
 
     /// Takes what a record names.
-    pub fn take(&mut self, record: &Record) {
+    pub fn take_record(&mut self, record: &Record) {
         for (hash, what) in DocumentUse::named_by(record) {
             if what != DocumentUse::Configuration || !self.lacks_configurations {
-                self.add(hash, what);
+                self.add_name(hash, what);
             }
         }
     }
@@ -85,7 +85,7 @@ impl NamedDocuments {
     /// Writes them, and the earlier links of prompts, which `before` reads; `erased_links` has those before links that
     /// are erased. Returns how many were written, and how many the log does not have: they are erased, or a listener
     /// keeps its prompts elsewhere.
-    pub fn write(
+    pub fn write_documents(
         &mut self,
         reader: &dyn LogReader,
         before: &dyn Fn(&str) -> Option<String>,
@@ -99,15 +99,15 @@ impl NamedDocuments {
             let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
                 missing += 1;
                 let link = erased_links.get(&hash).filter(|_| what == DocumentUse::Prompt);
-                link.into_iter().for_each(|hash| self.add(*hash, DocumentUse::Prompt));
+                link.into_iter().for_each(|hash| self.add_name(*hash, DocumentUse::Prompt));
                 continue;
             };
             if what == DocumentUse::Prompt {
                 let link = std::str::from_utf8(&bytes).ok().and_then(before);
                 let link = link.and_then(|hash| Digest::parse(&hash).ok());
-                link.into_iter().for_each(|hash| self.add(hash, DocumentUse::Prompt));
+                link.into_iter().for_each(|hash| self.add_name(hash, DocumentUse::Prompt));
             }
-            serde_json::to_writer(&mut *out, &ExportedDocument::of(hash, what, &bytes))
+            serde_json::to_writer(&mut *out, &ExportedDocument::from_bytes(hash, what, &bytes))
                 .map_err(std::io::Error::from)?;
             out.write_all(b"\n")?;
             written += 1;

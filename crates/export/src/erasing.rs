@@ -103,7 +103,7 @@ impl From<LogFault> for ErasureRefused {
 }
 
 /// Finds out what has to go so that nothing is left of the sensitive values of these records, or of their bodies.
-pub fn plan(
+pub fn plan_erasure(
     reader: &SqliteReader,
     positions: &BTreeSet<Position>,
     scope: ErasureScope,
@@ -111,7 +111,7 @@ pub fn plan(
 ) -> Result<ErasurePlan, ErasureRefused> {
     let mut planning = Planning { scope, last: reader.last()?, ..Planning::default() };
     for position in positions {
-        planning.named(reader, *position)?;
+        planning.add_named(reader, *position)?;
     }
     if reason.is_some_and(|reason| planning.texts.are_in(reason)) {
         return Err(ErasureRefused::Reason);
@@ -119,11 +119,11 @@ pub fn plan(
     let log: &dyn LogReader = reader;
     for placed in log.records_after(Position(0)).up_to(planning.last) {
         let (position, record) = placed?;
-        planning.another(reader, position, &record)?;
+        planning.check_other(reader, position, &record)?;
     }
-    planning.documents(reader)?;
+    planning.find_documents(reader)?;
     planning.documents_of_bodies(reader)?;
-    if let Some(needed) = need::first(reader, &planning.plan.erasure.records)? {
+    if let Some(needed) = need::find_first(reader, &planning.plan.erasure.records)? {
         let NeededRecord { position: Position(position), thread, need } = needed;
         return Err(match need {
             Some(need) => ErasureRefused::AtWork { position, thread, need },
@@ -151,7 +151,7 @@ struct Planning {
 
 impl Planning {
     /// A record that a person named.
-    fn named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
+    fn add_named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
         let whole = self.scope == ErasureScope::Bodies;
         let before = Position(position.0.saturating_sub(1));
         let found = reader.after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
@@ -186,7 +186,7 @@ impl Planning {
             self.texts.add_body(&said);
             self.with_body(&record);
         }
-        if !self.erase(position, &record, |number| whole || number > 0) {
+        if !self.erase_parts(position, &record, |number| whole || number > 0) {
             self.plan.already.push(position);
         }
         Ok(())
@@ -196,20 +196,20 @@ impl Planning {
     fn with_body(&mut self, record: &Record) {
         if record.header.kind == RecordKind::Refusal {
             let refused = attribute(&record.body, "system-error", "hash");
-            self.document(refused.and_then(|hash| Digest::parse(&hash).ok()));
+            self.add_document(refused.and_then(|hash| Digest::parse(&hash).ok()));
         }
         for hash in words_apart(record) {
-            self.document(Some(hash));
+            self.add_document(Some(hash));
         }
     }
 
-    fn document(&mut self, hash: Option<Digest>) {
+    fn add_document(&mut self, hash: Option<Digest>) {
         let documents = &mut self.plan.erasure.documents;
         documents.extend(hash.filter(|hash| !documents.contains(hash)).iter());
     }
 
     /// A record that may repeat what goes.
-    fn another(
+    fn check_other(
         &mut self,
         reader: &SqliteReader,
         position: Position,
@@ -224,13 +224,16 @@ impl Planning {
         };
         let same: Vec<usize> = (1..=record.parts.values.len()).filter(|number| is_same(*number)).collect();
         if !is_named && !same.is_empty() {
-            self.erase(position, record, |number| same.contains(&number));
+            self.erase_parts(position, record, |number| same.contains(&number));
         }
         let left = self.plan.erasure.records.get(&position).map_or(&record.body, |left| &left.body).clone();
         let text = String::from_utf8_lossy(&left);
         let is_equal = || !is_named && self.bodies.contains(&Digest::of(&record.body));
-        if self.texts.are_in(&text) || (!self.bodies.is_empty() && is_equal()) || self.says(reader, record)? {
-            self.repeats(position, record);
+        if self.texts.are_in(&text)
+            || (!self.bodies.is_empty() && is_equal())
+            || self.words_repeat(reader, record)?
+        {
+            self.take_repeat(position, record);
         }
         if self.hashes.values().any(|hash| text.contains(hash)) {
             self.plan.hashes.push(position);
@@ -243,7 +246,7 @@ impl Planning {
 
     /// Whether the words of a model that are kept apart from its journal entry repeat what goes. A value may begin in
     /// one document and end in the next.
-    fn says(&self, reader: &SqliteReader, record: &Record) -> Result<bool, LogFault> {
+    fn words_repeat(&self, reader: &SqliteReader, record: &Record) -> Result<bool, LogFault> {
         let mut words = Vec::new();
         for hash in words_apart(record) {
             words.extend_from_slice(&reader.document(hash)?.unwrap_or_default());
@@ -252,12 +255,12 @@ impl Planning {
     }
 
     /// A record repeats what goes. It goes too if it only tells of what happened.
-    fn repeats(&mut self, position: Position, record: &Record) {
+    fn take_repeat(&mut self, position: Position, record: &Record) {
         match record.header.kind {
             _ if self.scope == ErasureScope::Objects => self.plan.fixed.push(position),
             RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome => {
                 self.with_body(record);
-                self.erase(position, record, |_| true);
+                self.erase_parts(position, record, |_| true);
             }
             _ if is_erasable(record) => self.plan.repeats.push(position),
             _ => self.plan.fixed.push(position),
@@ -265,14 +268,14 @@ impl Planning {
     }
 
     /// The documents that repeat what goes.
-    fn documents(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
+    fn find_documents(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
         let forms: Vec<String> = self.texts.forms().map(str::to_owned).collect();
         for form in forms {
             for (hash, is_configuration) in reader.documents_with(form.as_bytes())? {
                 match is_configuration || self.scope == ErasureScope::Objects {
                     true if !self.plan.configurations.contains(&hash) => self.plan.configurations.push(hash),
                     true => {}
-                    false => self.document(Some(hash)),
+                    false => self.add_document(Some(hash)),
                 }
             }
         }
@@ -301,7 +304,7 @@ impl Planning {
         for hash in digits.into_keys().filter(|hash| !shared.contains(hash)) {
             match named.contains(&hash) {
                 false => self.plan.erasure.unnamed.push(hash),
-                true if self.large_bodies.contains(&hash) => self.document(Some(hash)),
+                true if self.large_bodies.contains(&hash) => self.add_document(Some(hash)),
                 true => {}
             }
         }
@@ -309,7 +312,7 @@ impl Planning {
     }
 
     /// Takes parts out of a record. Returns whether there was anything to take out.
-    fn erase(&mut self, position: Position, record: &Record, goes: impl Fn(usize) -> bool) -> bool {
+    fn erase_parts(&mut self, position: Position, record: &Record, goes: impl Fn(usize) -> bool) -> bool {
         let kept =
             std::iter::once(&record.parts.rest).chain(record.parts.values.iter().map(|(_, seal)| seal));
         let numbers = kept.enumerate().filter(|(number, seal)| !seal.is_erased() && goes(*number));

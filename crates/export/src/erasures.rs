@@ -48,16 +48,18 @@ struct DocumentErasure {
 
 impl RecordedErasures {
     /// Takes the next record of the log's own thread.
-    pub fn take(&mut self, position: Position, record: &Record) {
+    pub fn take_record(&mut self, position: Position, record: &Record) {
         let h = &record.header;
         let is_told = h.kind == RecordKind::Message && h.code == Some(RecordCode::Role(MessageRole::Told));
         if is_told && h.thread.is_sys() && h.from == Name::core() {
-            core_payload::read_erased(&record.body).into_iter().for_each(|named| self.add(position, named));
+            core_payload::read_erased(&record.body)
+                .into_iter()
+                .for_each(|named| self.add_erasure(position, named));
         }
     }
 
     /// Takes what the `<erased>` at a position names. Only what was there before it can be erased.
-    pub fn add(&mut self, position: Position, named: NamedErasure) {
+    pub fn add_erasure(&mut self, position: Position, named: NamedErasure) {
         let NamedErasure { is_of_fork, is_complete, records, documents } = named;
         if is_of_fork {
             *self = RecordedErasures::default();
@@ -68,7 +70,7 @@ impl RecordedErasures {
         }
         for ErasedDocument { hash, before } in documents {
             // A document that was erased before is named again without the link before it: its bytes were gone.
-            if before.is_some() || self.before(hash).is_none() {
+            if before.is_some() || self.link_before(hash).is_none() {
                 self.documents.insert(hash, DocumentErasure { by: position, before });
             }
         }
@@ -85,7 +87,7 @@ impl RecordedErasures {
     }
 
     /// The link of a prompt before one that was erased.
-    pub fn before(&self, hash: Digest) -> Option<Digest> {
+    pub fn link_before(&self, hash: Digest) -> Option<Digest> {
         self.documents.get(&hash).and_then(|erasure| erasure.before)
     }
 
@@ -105,11 +107,11 @@ struct LossPlace {
 }
 
 impl LossPlace {
-    fn of(position: Position, record: &Record) -> LossPlace {
+    fn from_record(position: Position, record: &Record) -> LossPlace {
         LossPlace { position, thread: record.header.thread.clone(), seq: record.header.seq }
     }
 
-    fn misfit(&self, why: String) -> RecordMismatch {
+    fn build_mismatch(&self, why: String) -> RecordMismatch {
         RecordMismatch { position: self.position, thread: self.thread.clone(), seq: self.seq, why }
     }
 }
@@ -174,7 +176,7 @@ impl<'a> LossCheck<'a> {
     }
 
     /// Knows all erasures of the log up to a position, so that records of some threads can be looked at alone.
-    pub fn knowing(
+    pub fn with_erasures(
         reader: &'a dyn LogReader,
         reading: PromptReading,
         last: Position,
@@ -182,24 +184,24 @@ impl<'a> LossCheck<'a> {
         let mut check = LossCheck::new(reader, reading);
         for placed in reader.records_of(&ThreadId::sys(), 1).up_to(last) {
             let (position, record) = placed?;
-            check.erasures.take(position, &record);
+            check.erasures.take_record(position, &record);
         }
         Ok(check)
     }
 
     /// Takes the next record of a whole log.
-    pub fn next(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
-        self.erasures.take(position, record);
-        self.record(position, record)
+    pub fn take_next(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
+        self.erasures.take_record(position, record);
+        self.take_record(position, record)
     }
 
     /// Takes a record whose log's erasures are known.
-    pub fn record(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
+    pub fn take_record(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
         let erased: Vec<usize> = record.parts.erased().collect();
-        let place = || LossPlace::of(position, record);
+        let place = || LossPlace::from_record(position, record);
         if erased.contains(&0) && !is_erasable(record) {
             let why = "its body is gone, and the state of its thread is made from it".to_owned();
-            self.found.misfits.push(place().misfit(why));
+            self.found.misfits.push(place().build_mismatch(why));
             return Ok(());
         }
         if !erased.is_empty() {
@@ -209,13 +211,13 @@ impl<'a> LossCheck<'a> {
             self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
         for (hash, what) in DocumentUse::named_by(record) {
-            self.document(position, record, hash, what)?;
+            self.check_document(position, record, hash, what)?;
         }
         Ok(())
     }
 
     /// Looks whether a document is there; of a prompt, the earlier links too.
-    fn document(
+    fn check_document(
         &mut self,
         position: Position,
         record: &Record,
@@ -226,7 +228,7 @@ impl<'a> LossCheck<'a> {
         if what.is_of_journal() && !self.is_of_agent(record)? {
             self.found.elsewhere += 1;
         } else {
-            let place = LossPlace::of(position, record);
+            let place = LossPlace::from_record(position, record);
             self.absent.push(AbsentDocument { place, hash, what, is_blank });
         }
         Ok(())
@@ -256,7 +258,7 @@ impl<'a> LossCheck<'a> {
         let mut next = 0;
         while let Some(AbsentDocument { place, hash, what, .. }) = self.absent.get(next) {
             next += 1;
-            let before = self.erasures.before(*hash).filter(|_| *what == DocumentUse::Prompt);
+            let before = self.erasures.link_before(*hash).filter(|_| *what == DocumentUse::Prompt);
             let (Some(before), place, what) = (before, place.clone(), *what) else { continue };
             if let Some((hash, is_blank)) = self.first_absent(before, what)? {
                 self.absent.push(AbsentDocument { place, hash, what, is_blank });
@@ -278,15 +280,15 @@ impl<'a> LossCheck<'a> {
 
     /// The end of records that are only a part of a log.
     pub fn finish_part(self) -> Result<LossReport, LogFault> {
-        self.report(None)
+        self.build_report(None)
     }
 
     /// The end of a whole log. `blank` are its documents without bytes.
-    pub fn finish(self, blank: &[Digest]) -> Result<LossReport, LogFault> {
-        self.report(Some(blank))
+    pub fn finish_log(self, blank: &[Digest]) -> Result<LossReport, LogFault> {
+        self.build_report(Some(blank))
     }
 
-    fn report(mut self, blank: Option<&[Digest]>) -> Result<LossReport, LogFault> {
+    fn build_report(mut self, blank: Option<&[Digest]>) -> Result<LossReport, LogFault> {
         self.follow_erased_links()?;
         let LossCheck { erasures, holes, absent, found, .. } = &mut self;
         // Each large body that an older version erased may have left one row without bytes that no record explains.
@@ -301,7 +303,7 @@ impl<'a> LossCheck<'a> {
                         let why = format!(
                             "part {part} of its body is gone, and no <erased> record after it says so"
                         );
-                        found.misfits.push(place.misfit(why));
+                        found.misfits.push(place.build_mismatch(why));
                     }
                 }
             }
@@ -315,11 +317,11 @@ impl<'a> LossCheck<'a> {
         if let Some(hash) = unnamed.get(excuses) {
             let place = LossPlace { position: Position(0), thread: ThreadId::sys(), seq: 0 };
             let why = format!("the document {hash} has no bytes, and no <erased> record says so");
-            found.misfits.push(place.misfit(why));
+            found.misfits.push(place.build_mismatch(why));
         }
         excuses = excuses.saturating_sub(unnamed.len());
         for AbsentDocument { place, hash, what, is_blank } in absent.iter() {
-            let (hash, before) = (*hash, erasures.before(*hash));
+            let (hash, before) = (*hash, erasures.link_before(*hash));
             match erasures.of_document(hash) {
                 Some(by) => {
                     found.explaining.insert(by);
@@ -335,7 +337,7 @@ impl<'a> LossCheck<'a> {
                         "it names {} {hash}, which {how}, and no <erased> record says so",
                         what.words()
                     );
-                    found.misfits.push(place.misfit(why));
+                    found.misfits.push(place.build_mismatch(why));
                 }
             }
         }
@@ -345,7 +347,7 @@ impl<'a> LossCheck<'a> {
 }
 
 /// The first loss that nothing explains, as damage of the log.
-pub fn damage(path: &str, report: &LossReport) -> Result<(), LogFault> {
+pub fn report_damage(path: &str, report: &LossReport) -> Result<(), LogFault> {
     match report.misfits.first() {
         Some(misfit) => {
             Err(LogFault::Damaged { path: path.to_owned(), position: misfit.position, why: misfit.words() })

@@ -102,12 +102,12 @@ impl ExportExamination {
     }
 
     /// What the reader gave and could not be compared.
-    pub fn uncompared(&self) -> &[String] {
+    pub fn uncompared_inputs(&self) -> &[String] {
         &self.uncompared
     }
 
     /// Who signed the statement, in words.
-    pub fn signers(&self) -> Vec<String> {
+    pub fn signer_names(&self) -> Vec<String> {
         let words = |signer: &StatementSigner| match signer {
             StatementSigner::Known(key) => format!("statement.json is signed by {key}"),
             StatementSigner::Unknown(key) => format!("statement.json has a signature of {key}"),

@@ -26,18 +26,18 @@ pub struct ExportedLog {
 
 impl ExportedLog {
     /// Takes a line of `records.jsonl`.
-    pub fn record(&mut self, line: &[u8]) -> Result<(), String> {
+    pub fn take_record(&mut self, line: &[u8]) -> Result<(), String> {
         let line: ExportedRecord = serde_json::from_slice(line).map_err(|fault| fault.to_string())?;
-        let (position, record) = (Position(line.position), line.record()?);
+        let (position, record) = (Position(line.position), line.to_record()?);
         self.threads.entry(record.header.thread.clone()).or_default().push(position);
         self.records.insert(position, record);
         Ok(())
     }
 
     /// Takes a line of `documents.jsonl`.
-    pub fn document(&mut self, line: &[u8]) -> Result<(), String> {
+    pub fn take_document(&mut self, line: &[u8]) -> Result<(), String> {
         let line: ExportedDocument = serde_json::from_slice(line).map_err(|fault| fault.to_string())?;
-        let (hash, bytes) = line.content().ok_or("a document does not fit its hash")?;
+        let (hash, bytes) = line.into_content().ok_or("a document does not fit its hash")?;
         self.documents.insert(hash, Arc::from(bytes));
         Ok(())
     }
@@ -60,7 +60,7 @@ impl ExportedLog {
     }
 
     /// The threads without a parent.
-    pub fn roots(&self) -> Vec<ThreadId> {
+    pub fn list_roots(&self) -> Vec<ThreadId> {
         let roots = self.threads.keys().filter(|thread| thread.parent().is_none() && !thread.is_sys());
         let mut roots: Vec<&ThreadId> = roots.collect();
         roots.sort_by_key(|thread| self.threads.get(*thread).and_then(|all| all.first()).copied());
@@ -72,7 +72,7 @@ impl ExportedLog {
         self.threads.contains_key(&ThreadId::sys())
     }
 
-    fn at(&self, position: &Position) -> Option<(Position, Record)> {
+    fn find_record(&self, position: &Position) -> Option<(Position, Record)> {
         self.records.get(position).map(|record| (*position, record.clone()))
     }
 }
@@ -99,7 +99,7 @@ impl LogReader for ExportedLog {
     ) -> Result<Vec<(Position, Record)>, LogFault> {
         let from = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
         let all = self.threads.get(thread).map_or(&[][..], Vec::as_slice);
-        Ok(all.iter().skip(from).take(limit).filter_map(|position| self.at(position)).collect())
+        Ok(all.iter().skip(from).take(limit).filter_map(|position| self.find_record(position)).collect())
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
@@ -114,12 +114,12 @@ impl LogReader for ExportedLog {
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault> {
         let all = self.threads.get(thread).map_or(&[][..], Vec::as_slice);
-        let mut found = all.iter().filter_map(|position| self.at(position));
+        let mut found = all.iter().filter_map(|position| self.find_record(position));
         Ok(found.find(|(_, record)| record.header.from == *sender && record.header.key.as_ref() == Some(key)))
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        Ok(self.roots().into_iter().rev().take(limit).collect())
+        Ok(self.list_roots().into_iter().rev().take(limit).collect())
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {

@@ -68,7 +68,7 @@ pub struct ExportHole {
 
 impl ExportHole {
     /// The holes of a record, in the order of the parts.
-    pub fn of(record: &ExportedRecord) -> Vec<ExportHole> {
+    pub fn from_record(record: &ExportedRecord) -> Vec<ExportHole> {
         let holes = read_holes(record.holes.as_bytes(), record.length).unwrap_or_default();
         let in_holes: u64 = holes.iter().map(|hole| u64::from(hole.length)).sum();
         let rest = (0, record.length.saturating_sub(in_holes));

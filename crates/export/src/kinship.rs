@@ -28,24 +28,25 @@ pub struct KinshipReport {
 }
 
 /// Checks a whole log.
-pub fn look(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipReport, LogFault> {
+pub fn check_kinship(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipReport, LogFault> {
     let mut looking = Looking { looked: KinshipReport::default(), families: HashMap::new() };
     let mut loss = LossCheck::new(reader, reading);
     let mut spawns = HashMap::new();
     let log: &dyn LogReader = reader;
     for placed in log.records_after(Position(0)) {
         let (position, record) = placed?;
-        looking.child(&mut spawns, position, &record);
-        looking.parent(&mut spawns, position, &record);
-        loss.next(position, &record)?;
+        looking.check_child(&mut spawns, position, &record);
+        looking.check_parent(&mut spawns, position, &record);
+        loss.take_next(position, &record)?;
     }
     let Looking { mut looked, families } = looking;
-    let childless =
-        spawns.into_values().map(|spawn: Spawn| spawn.misfit("the child that it spawned has no record"));
+    let childless = spawns
+        .into_values()
+        .map(|spawn: Spawn| spawn.build_mismatch("the child that it spawned has no record"));
     let untold = families.into_values().filter(|child| child.is_new);
-    let untold = untold.map(|child| child.begun.misfit("its parent does not confirm that it began"));
+    let untold = untold.map(|child| child.begun.build_mismatch("its parent does not confirm that it began"));
     looked.misfits.extend(childless.chain(untold));
-    let lost = loss.finish(&reader.erased_documents()?)?;
+    let lost = loss.finish_log(&reader.erased_documents()?)?;
     (looked.documents, looked.elsewhere) = (lost.documents, lost.elsewhere);
     looked.misfits.extend(lost.misfits);
     looked.misfits.sort_by_key(|misfit| misfit.position);
@@ -62,11 +63,11 @@ struct Spawn {
 }
 
 impl Spawn {
-    fn of(position: Position, record: &Record) -> Spawn {
+    fn from_record(position: Position, record: &Record) -> Spawn {
         Spawn { position, thread: record.header.thread.clone(), seq: record.header.seq, leaf: record.leaf }
     }
 
-    fn misfit(self, why: &str) -> RecordMismatch {
+    fn build_mismatch(self, why: &str) -> RecordMismatch {
         RecordMismatch { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
     }
 }
@@ -85,26 +86,28 @@ struct Looking {
 }
 
 impl Looking {
-    fn misfit(&mut self, position: Position, record: &Record, why: impl Into<String>) {
+    fn add_mismatch(&mut self, position: Position, record: &Record, why: impl Into<String>) {
         let (thread, seq) = (record.header.thread.clone(), record.header.seq);
         self.looked.misfits.push(RecordMismatch { position, thread, seq, why: why.into() });
     }
 
     /// Checks a record of a child: the first must have the leaf of the spawning record as its origin.
-    fn child(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+    fn check_child(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
         let h = &record.header;
         let Some(parent) = h.thread.parent() else { return };
         if h.seq > 1 {
             match self.families.get_mut(&h.thread) {
                 Some(child) => child.head = record.head,
-                None => self.misfit(position, record, "it comes after the end that its parent recorded"),
+                None => {
+                    self.add_mismatch(position, record, "it comes after the end that its parent recorded")
+                }
             }
             return;
         }
         self.looked.children += 1;
         match h.cause.and_then(|cause| spawns.remove(&cause)) {
             Some(spawn) if spawn.thread != parent => {
-                self.misfit(
+                self.add_mismatch(
                     position,
                     record,
                     format!("it was spawned in {}, not in its parent", spawn.thread),
@@ -115,48 +118,50 @@ impl Looking {
                     "its origin is not the leaf of record {} of {parent}, which spawned it",
                     spawn.seq
                 );
-                self.misfit(position, record, why);
+                self.add_mismatch(position, record, why);
             }
             Some(_) => {}
-            None => self.misfit(position, record, format!("no record of {parent} spawned it")),
+            None => self.add_mismatch(position, record, format!("no record of {parent} spawned it")),
         }
-        let child = Child { begun: Spawn::of(position, record), is_new: true, head: record.head };
+        let child = Child { begun: Spawn::from_record(position, record), is_new: true, head: record.head };
         self.families.insert(h.thread.clone(), child);
     }
 
     /// Checks a parent's records about its children.
-    fn parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+    fn check_parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
         let h = &record.header;
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Spawn))) => {
-                spawns.insert(h.id, Spawn::of(position, record));
+                spawns.insert(h.id, Spawn::from_record(position, record));
             }
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer))) => {
-                let Some((child, head)) = said(record, "thread-spawned", "assigned_id") else { return };
+                let Some((child, head)) = read_child(record, "thread-spawned", "assigned_id") else { return };
                 match self.families.get_mut(&child) {
                     Some(found) if found.is_new && found.head == head => found.is_new = false,
                     Some(found) => {
                         found.is_new = false;
                         let why = format!("it names {head} as the first head of {child}, which has another");
-                        self.misfit(position, record, why);
+                        self.add_mismatch(position, record, why);
                     }
-                    None => {
-                        self.misfit(position, record, format!("it confirms {child}, which has no record"))
-                    }
+                    None => self.add_mismatch(
+                        position,
+                        record,
+                        format!("it confirms {child}, which has no record"),
+                    ),
                 }
             }
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox))) => {
-                let Some((child, head)) = said(record, "thread-finished", "id") else { return };
+                let Some((child, head)) = read_child(record, "thread-finished", "id") else { return };
                 match self.families.remove(&child) {
                     Some(found) if found.head == head => {}
                     Some(_) => {
                         let why = format!("it names {head} as the last head of {child}, which has another");
-                        self.misfit(position, record, why);
+                        self.add_mismatch(position, record, why);
                     }
                     None => {
                         let why =
                             format!("it reports the end of {child}, which does not run at this position");
-                        self.misfit(position, record, why);
+                        self.add_mismatch(position, record, why);
                     }
                 }
             }
@@ -166,7 +171,7 @@ impl Looking {
 }
 
 /// The child that a core payload names, and the head that it states.
-fn said(record: &Record, element: &str, id: &str) -> Option<(ThreadId, Digest)> {
+fn read_child(record: &Record, element: &str, id: &str) -> Option<(ThreadId, Digest)> {
     let child = ThreadId::parse(&attribute(&record.body, element, id)?).ok()?;
     let head = Digest::parse(&attribute(&record.body, element, "head")?).ok()?;
     Some((child, head))

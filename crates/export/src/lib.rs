@@ -80,7 +80,7 @@ pub struct ExportScope {
 
 impl ExportScope {
     /// These threads with everything below them, as the log has them now.
-    pub fn of(reader: &dyn LogReader, chosen: &[ThreadId]) -> Result<ExportScope, LogFault> {
+    pub fn find_threads(reader: &dyn LogReader, chosen: &[ThreadId]) -> Result<ExportScope, LogFault> {
         let last = reader.last()?;
         let mut threads: Vec<ThreadId> = chosen.to_vec();
         for root in chosen {
@@ -93,15 +93,15 @@ impl ExportScope {
     }
 
     /// Looks for what the records lack, and takes the records along that explain it. What nothing explains is damage.
-    pub fn explain(
+    pub fn explain_losses(
         &mut self,
         reader: &dyn LogReader,
         reading: PromptReading,
     ) -> Result<LossReport, ExportFault> {
-        let mut check = LossCheck::knowing(reader, reading, self.last)?;
-        self.each_whole(reader, |position, record| Ok(check.record(position, record)?))?;
+        let mut check = LossCheck::with_erasures(reader, reading, self.last)?;
+        self.each_whole(reader, |position, record| Ok(check.take_record(position, record)?))?;
         let report = check.finish_part()?;
-        erasures::damage("the log", &report)?;
+        erasures::report_damage("the log", &report)?;
         let links = report.erased.iter().filter_map(|document| Some((document.hash, document.before?)));
         self.erased_links = links.collect();
         let is_apart = !self.threads.contains(&ThreadId::sys());
@@ -112,13 +112,13 @@ impl ExportScope {
     }
 
     /// Passes every record on, thread by thread, without what is left out. Each was verified against the one before it.
-    pub fn each(
+    pub fn visit_records(
         &self,
         reader: &dyn LogReader,
         mut take: impl FnMut(Position, &Record) -> Result<(), ExportFault>,
     ) -> Result<(), ExportFault> {
         self.each_whole(reader, |position, record| match &self.redaction {
-            Some(redaction) => take(position, &redaction.apply(position, record)),
+            Some(redaction) => take(position, &redaction.apply_to(position, record)),
             None => take(position, record),
         })
     }
@@ -130,8 +130,11 @@ impl ExportScope {
         mut take: impl FnMut(ExportHole) -> Result<(), ExportFault>,
     ) -> Result<(), ExportFault> {
         self.each_whole(reader, |position, record| {
-            let left = self.redaction.as_ref().map(|redaction| redaction.apply(position, record));
-            let holes = ExportHole::of(&ExportedRecord::of(position, left.as_ref().unwrap_or(record)));
+            let left = self.redaction.as_ref().map(|redaction| redaction.apply_to(position, record));
+            let holes = ExportHole::from_record(&ExportedRecord::from_record(
+                position,
+                left.as_ref().unwrap_or(record),
+            ));
             holes.into_iter().try_for_each(|mut hole| {
                 let was_erased = match hole.part.checked_sub(1).and_then(|part| record.parts.values.get(part))
                 {
@@ -139,7 +142,8 @@ impl ExportScope {
                     None => record.parts.rest.is_erased(),
                 };
                 let why = self.redaction.as_ref().filter(|_| !was_erased);
-                let why = why.map_or(HoleReason::Erased, |redaction| redaction.reason(position, hole.part));
+                let why =
+                    why.map_or(HoleReason::Erased, |redaction| redaction.find_reason(position, hole.part));
                 hole.why = Some(why);
                 take(hole)
             })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::documents::NamedDocuments;
-use super::thread_xml::{escaped, is_left_out};
+use super::thread_xml::{escape_text, is_left_out};
 use super::{ExportFault, ExportScope};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
@@ -23,7 +23,7 @@ const DEEPEST: usize = 4;
 const HEAD: &str = include_str!("page.html");
 
 /// Writes the page.
-pub fn write(
+pub fn write_page(
     scope: &ExportScope,
     reader: &dyn LogReader,
     named: &NamedDocuments,
@@ -40,7 +40,7 @@ pub fn write(
           Times are in UTC, as the machine of the log had them.</p>\n",
     )?;
     let mut open: Vec<ThreadId> = Vec::new();
-    scope.each(reader, |_, record| {
+    scope.visit_records(reader, |_, record| {
         let thread = &record.header.thread;
         if open.last() != Some(thread) {
             while open.last().is_some_and(|above| !thread.is_within(above)) {
@@ -50,15 +50,15 @@ pub fn write(
             writeln!(out, "<section id=\"{thread}\">\n<h2>{thread}</h2>")?;
             open.push(thread.clone());
         }
-        one(record, out)
+        write_record(record, out)
     })?;
     open.iter().try_for_each(|_| out.write_all(b"</section>\n"))?;
-    documents(reader, named, out)?;
+    write_documents(reader, named, out)?;
     Ok(out.write_all(b"</body>\n</html>\n")?)
 }
 
 /// The parties, the call and the meaning of a record.
-fn heading(h: &Header, element: &str) -> String {
+fn write_heading(h: &Header, element: &str) -> String {
     let to = h.to.as_ref().map(|to| format!(" → {to}")).unwrap_or_default();
     let call = h.call.as_ref().map(|call| format!("  call {call}")).unwrap_or_default();
     let turn = h.turn.map(|turn| format!("  turn {turn}")).unwrap_or_default();
@@ -67,7 +67,7 @@ fn heading(h: &Header, element: &str) -> String {
     format!("{}  #{}  {}{to}  {}{code}{call}{turn}{element}", h.time, h.seq, h.from, h.kind.as_str())
 }
 
-fn one(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
+fn write_record(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
     let h = &record.header;
     let depth = h.call.as_ref().map_or(0, |call| call.depth().saturating_sub(1)).min(DEEPEST);
     // What goes on between parties is read at once; the bookkeeping is opened if it is wanted.
@@ -78,17 +78,21 @@ fn one(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
     let kind = h.kind.as_str();
     let is_left_out = is_left_out(record);
     let element = if is_left_out { String::new() } else { glance(&record.body).element };
-    let heading = shown(&heading(h, &element));
+    let heading = escape_shown(&write_heading(h, &element));
     writeln!(out, "<details class=\"{kind} d{depth}\"{open}><summary>{heading}</summary>")?;
     if is_left_out {
         let length = record.body.len();
         return Ok(writeln!(out, "<p class=\"note\">Left out: {length} bytes.</p></details>")?);
     }
     let body = String::from_utf8_lossy(&record.body);
-    Ok(writeln!(out, "<pre>{}</pre></details>", beginning(&body))?)
+    Ok(writeln!(out, "<pre>{}</pre></details>", cut_text(&body))?)
 }
 
-fn documents(reader: &dyn LogReader, named: &NamedDocuments, out: &mut dyn Write) -> Result<(), ExportFault> {
+fn write_documents(
+    reader: &dyn LogReader,
+    named: &NamedDocuments,
+    out: &mut dyn Write,
+) -> Result<(), ExportFault> {
     if named.all.is_empty() && !named.lacks_configurations {
         return Ok(());
     }
@@ -100,7 +104,7 @@ fn documents(reader: &dyn LogReader, named: &NamedDocuments, out: &mut dyn Write
     }
     for (hash, what) in named.all.iter().take(DOCUMENTS) {
         let text = match reader.document(*hash)? {
-            Some(bytes) => beginning(&String::from_utf8_lossy(&bytes)),
+            Some(bytes) => cut_text(&String::from_utf8_lossy(&bytes)),
             None => "The log does not have it.".to_owned(),
         };
         writeln!(out, "<details><summary>{} {hash}</summary><pre>{text}</pre></details>", what.as_str())?;
@@ -112,18 +116,21 @@ fn documents(reader: &dyn LogReader, named: &NamedDocuments, out: &mut dyn Write
 }
 
 /// Text that cannot leave its place: escaped, with invisible characters shown as `\u{…}`.
-fn shown(text: &str) -> String {
-    escaped(&escape_unusual(text, &mut BTreeMap::new()))
+fn escape_shown(text: &str) -> String {
+    escape_text(&escape_unusual(text, &mut BTreeMap::new()))
 }
 
 /// The beginning of a text, which may be long.
-fn beginning(text: &str) -> String {
+fn cut_text(text: &str) -> String {
     let end = (0..=SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (start, rest) = text.split_at_checked(end).unwrap_or((text, ""));
     match rest.len() {
-        0 => shown(start),
+        0 => escape_shown(start),
         more => {
-            format!("{}\n… and {more} more bytes, which records.jsonl or documents.jsonl has", shown(start))
+            format!(
+                "{}\n… and {more} more bytes, which records.jsonl or documents.jsonl has",
+                escape_shown(start)
+            )
         }
     }
 }

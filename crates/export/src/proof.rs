@@ -20,7 +20,7 @@ pub struct ExportProof {
 impl ExportProof {
     /// Walks through the first `size` records of a log. The leaves are those of the exported records, by position.
     /// Returns the proof and the root of the whole.
-    pub fn make(
+    pub fn build_proof(
         reader: &dyn LogReader,
         leaves: &[(u64, TreeHash)],
         size: u64,
@@ -30,7 +30,7 @@ impl ExportProof {
             position: Position(position),
             why,
         };
-        let indices: Vec<u64> = indexed(leaves, size).map(|(index, _)| index).collect();
+        let indices: Vec<u64> = index_leaves(leaves, size).map(|(index, _)| index).collect();
         let building = ProofBuilder::batch(&indices, size);
         let mut building = building.map_err(|fault| damaged(0, fault.to_string()))?;
         let (mut tree, mut at) = (Frontier::new(), Position(0));
@@ -49,17 +49,17 @@ impl ExportProof {
     }
 
     /// The root that the proof and these leaves lead to; they are sorted by position.
-    pub fn root(&self, leaves: &[(u64, TreeHash)]) -> Result<TreeHash, String> {
+    pub fn compute_root(&self, leaves: &[(u64, TreeHash)]) -> Result<TreeHash, String> {
         let hash = |hex: &String| bytes_of(hex).and_then(|bytes| bytes.try_into().ok());
         let hashes: Option<Vec<TreeHash>> = self.hashes.iter().map(hash).collect();
         let hashes = hashes.ok_or("a hash of proof.json is not hex")?;
-        let indexed: Vec<(u64, TreeHash)> = indexed(leaves, self.size).collect();
+        let indexed: Vec<(u64, TreeHash)> = index_leaves(leaves, self.size).collect();
         batch_root(&indexed, self.size, &hashes).map_err(|fault| fault.to_string())
     }
 }
 
 /// The leaves that a tree of that size has, counted from 0.
-fn indexed(leaves: &[(u64, TreeHash)], size: u64) -> impl Iterator<Item = (u64, TreeHash)> {
+fn index_leaves(leaves: &[(u64, TreeHash)], size: u64) -> impl Iterator<Item = (u64, TreeHash)> {
     let among = leaves.iter().filter(move |(position, _)| *position <= size);
     among.map(|(position, leaf)| (position.wrapping_sub(1), *leaf))
 }

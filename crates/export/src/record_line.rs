@@ -32,32 +32,32 @@ pub struct ExportedRecord {
     /// The sender.
     pub from: String,
     /// The addressee.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub to: Option<String>,
     /// The call.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub call: Option<String>,
     /// The turn.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub turn: Option<u32>,
     /// The place of the item in the turn.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub ordinal: Option<u32>,
     /// The record that caused it.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub cause: Option<String>,
     /// The idempotency key.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub key: Option<String>,
     /// What a child continues.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub origin: Option<String>,
     /// The time.
     pub time: String,
     /// The configuration.
     pub config: String,
     /// The meaning.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "read_present")]
     pub code: Option<String>,
     /// The bytes of the whole body.
     pub length: u64,
@@ -87,7 +87,7 @@ pub struct ExportedPart {
 }
 
 /// A field that may be null, and not missing.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Result<Option<T>, D::Error> {
+fn read_present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(d)
 }
 
@@ -105,7 +105,7 @@ pub struct HashedLine {
 
 impl ExportedPart {
     /// A part of a log's record. One that is erased there has only its hash.
-    fn of(seal: &PartSeal, value: &[u8]) -> ExportedPart {
+    fn from_seal(seal: &PartSeal, value: &[u8]) -> ExportedPart {
         let c = seal.commitment([value]).to_string();
         let PartSeal::Kept(salt) = seal else { return ExportedPart { c, salt: None, text: None, hex: None } };
         let (text, hex) = match std::str::from_utf8(value) {
@@ -121,9 +121,9 @@ impl ExportedPart {
     }
 
     /// Its hash, and its bytes if they were not left out.
-    fn read(&self, number: usize) -> Result<(Digest, Option<Vec<u8>>), String> {
+    fn read_part(&self, number: usize) -> Result<(Digest, Option<Vec<u8>>), String> {
         let form = || format!("part {number} has another form");
-        let c = digest(&self.c).ok_or_else(|| format!("the hash of part {number} is not hex"))?;
+        let c = parse_digest(&self.c).ok_or_else(|| format!("the hash of part {number} is not hex"))?;
         let value = match (&self.salt, &self.text, &self.hex) {
             (None, None, None) => return Ok((c, None)),
             (Some(_), Some(text), None) => text.clone().into_bytes(),
@@ -140,13 +140,13 @@ impl ExportedPart {
 
 impl ExportedRecord {
     /// A record of a log.
-    pub fn of(position: Position, record: &Record) -> ExportedRecord {
+    pub fn from_record(position: Position, record: &Record) -> ExportedRecord {
         let (h, BodyParts { rest, values }) = (&record.header, &record.parts);
         let between: Vec<u8> = record.parts.rest_of(&record.body).flatten().copied().collect();
         let value = |(hole, seal): &(BodyHole, PartSeal)| {
-            ExportedPart::of(seal, record.body.get(hole.range()).unwrap_or_default())
+            ExportedPart::from_seal(seal, record.body.get(hole.range()).unwrap_or_default())
         };
-        let parts = std::iter::once(ExportedPart::of(rest, &between)).chain(values.iter().map(value));
+        let parts = std::iter::once(ExportedPart::from_seal(rest, &between)).chain(values.iter().map(value));
         ExportedRecord {
             position: position.0,
             thread: h.thread.to_string(),
@@ -172,14 +172,14 @@ impl ExportedRecord {
     }
 
     /// The record, as a log would have it. Signs stand in the place of what was left out.
-    pub fn record(&self) -> Result<Record, String> {
-        let hashed = self.hashed()?;
-        let (header, length, holes) = Header::read(&self.header())?;
+    pub fn to_record(&self) -> Result<Record, String> {
+        let hashed = self.hash_again()?;
+        let (header, length, holes) = Header::read(&self.write_header())?;
         let length = usize::try_from(length).ok().filter(|length| *length <= BODY);
         let mut body = vec![b'*'; length.ok_or("its body is too large")?];
         let (mut seals, mut values) = (Vec::new(), Vec::new());
         for (number, part) in self.parts.iter().enumerate() {
-            let (c, value) = part.read(number)?;
+            let (c, value) = part.read_part(number)?;
             let salt = part.salt.as_deref().and_then(bytes_of).and_then(|salt| salt.try_into().ok());
             seals.push(salt.map_or(PartSeal::Erased(c), PartSeal::Kept));
             values.push(value);
@@ -189,18 +189,18 @@ impl ExportedRecord {
         let mut between = values.next().flatten().unwrap_or_default().into_iter();
         let mut at = 0;
         for (hole, value) in holes.iter().zip(values) {
-            fill(&mut body, at..hole.range().start, &mut between);
+            fill_range(&mut body, at..hole.range().start, &mut between);
             at = hole.range().end;
-            fill(&mut body, hole.range(), &mut value.unwrap_or_default().into_iter());
+            fill_range(&mut body, hole.range(), &mut value.unwrap_or_default().into_iter());
         }
-        fill(&mut body, at..usize::MAX, &mut between);
+        fill_range(&mut body, at..usize::MAX, &mut between);
         let parts = BodyParts { rest, values: holes.into_iter().zip(seals).collect() };
         parts.blank(&mut body);
         Ok(Record { header, body: Arc::from(body), parts, leaf: hashed.leaf, head: hashed.head })
     }
 
     /// The bytes of the header, as they were hashed.
-    fn header(&self) -> Vec<u8> {
+    fn write_header(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let text = |out: &mut Vec<u8>, text: Option<&String>| {
             field(out, text.map_or(&[], |text| text.as_bytes()));
@@ -221,7 +221,7 @@ impl ExportedRecord {
     }
 
     /// Hashes it again. The error says which part of it does not fit.
-    pub fn hashed(&self) -> Result<HashedLine, String> {
+    pub fn hash_again(&self) -> Result<HashedLine, String> {
         if self.parts.is_empty() {
             return Err("it has no parts".to_owned());
         }
@@ -232,7 +232,7 @@ impl ExportedRecord {
         let mut all = Sha256::new_with_prefix([5]);
         let mut values = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
-            let (c, value) = part.read(number)?;
+            let (c, value) = part.read_part(number)?;
             all.update(c.0);
             values.push(value);
         }
@@ -246,23 +246,23 @@ impl ExportedRecord {
             return Err("its parts do not have the lengths that its header says".to_owned());
         }
         let commitment: [u8; 32] = all.finalize().into();
-        let leaf = Sha256::new_with_prefix([0]).chain_update(self.header()).chain_update(commitment);
-        let head = digest(&self.head).ok_or("head is not hex")?;
+        let leaf = Sha256::new_with_prefix([0]).chain_update(self.write_header()).chain_update(commitment);
+        let head = parse_digest(&self.head).ok_or("head is not hex")?;
         let dropped = values.iter().filter(|value| value.is_none()).count();
-        let body = body(values, &holes);
+        let body = join_body(values, &holes);
         Ok(HashedLine { leaf: Digest(leaf.finalize().into()), head, dropped, body })
     }
 }
 
 /// Writes bytes over a range of a body, as far as there are any.
-fn fill(body: &mut [u8], range: std::ops::Range<usize>, bytes: &mut impl Iterator<Item = u8>) {
+fn fill_range(body: &mut [u8], range: std::ops::Range<usize>, bytes: &mut impl Iterator<Item = u8>) {
     let end = range.end.min(body.len());
     let place = body.get_mut(range.start.min(end)..end).unwrap_or_default();
     place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
 }
 
 /// The body from its parts.
-fn body(values: Vec<Option<Vec<u8>>>, holes: &[BodyHole]) -> Option<Vec<u8>> {
+fn join_body(values: Vec<Option<Vec<u8>>>, holes: &[BodyHole]) -> Option<Vec<u8>> {
     let is_whole = values.iter().all(Option::is_some);
     let mut values = values.into_iter();
     let first = values.next()??;
@@ -286,7 +286,7 @@ fn commitment_of(salt: &[u8; 16], value: &[u8]) -> Digest {
 }
 
 /// A hash in small hex digits.
-pub(super) fn digest(text: &str) -> Option<Digest> {
+pub(super) fn parse_digest(text: &str) -> Option<Digest> {
     Some(Digest(bytes_of(text)?.try_into().ok()?))
 }
 

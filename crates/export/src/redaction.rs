@@ -11,7 +11,7 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
 
 use super::holes::HoleReason;
-use super::record_line::digest;
+use super::record_line::parse_digest;
 use super::repeats::LeftOutValues;
 use super::{ExportFault, ExportScope};
 use systole_core::rules::core_payload::AttemptState;
@@ -70,7 +70,7 @@ struct NamedHashes {
 impl Redaction {
     /// Decides what is left out. `around` has the exported threads with everything that belongs to them: a value that
     /// is sensitive anywhere in it is looked for in all exported records.
-    pub fn plan<E: From<ExportFault>>(
+    pub fn plan_redaction<E: From<ExportFault>>(
         reader: &dyn LogReader,
         scope: &ExportScope,
         around: &ExportScope,
@@ -78,12 +78,12 @@ impl Redaction {
         select: &mut RecordSelector<'_, E>,
     ) -> Result<Redaction, E> {
         let mut redaction = Redaction { sensitive, ..Redaction::default() };
-        let gathered = redaction.gather(reader, around, select)?;
-        redaction.judge(reader, scope, &gathered)?;
+        let gathered = redaction.gather_values(reader, around, select)?;
+        redaction.judge_records(reader, scope, &gathered)?;
         Ok(redaction)
     }
 
-    fn gather<E: From<ExportFault>>(
+    fn gather_values<E: From<ExportFault>>(
         &mut self,
         reader: &dyn LogReader,
         around: &ExportScope,
@@ -92,15 +92,15 @@ impl Redaction {
         let mut gathered = GatheredValues::default();
         let mut batch: Vec<(Position, Record)> = Vec::with_capacity(BATCH);
         let mut failed = None;
-        let walked = around.each(reader, |position, record| {
-            gathered.shown(&record.header);
+        let walked = around.visit_records(reader, |position, record| {
+            gathered.add_shown(&record.header);
             if self.sensitive && !record.parts.values.is_empty() {
                 self.has_sensitive = true;
-                gathered.sensitive(record);
+                gathered.add_sensitive(record);
             }
             batch.push((position, record.clone()));
             if batch.len() == BATCH {
-                let selected = self.selected(&mut gathered, &batch, select);
+                let selected = self.take_selected(&mut gathered, &batch, select);
                 batch.clear();
                 if let Err(fault) = selected {
                     failed = Some(fault);
@@ -113,13 +113,13 @@ impl Redaction {
             return Err(fault);
         }
         walked?;
-        self.selected(&mut gathered, &batch, select)?;
+        self.take_selected(&mut gathered, &batch, select)?;
         let GatheredValues { values, texts, shown, .. } = &mut gathered;
-        texts.iter().filter(|text| !shown.contains(*text)).for_each(|text| values.add(text));
+        texts.iter().filter(|text| !shown.contains(*text)).for_each(|text| values.add_value(text));
         Ok(gathered)
     }
 
-    fn selected<E>(
+    fn take_selected<E>(
         &mut self,
         gathered: &mut GatheredValues,
         batch: &[(Position, Record)],
@@ -128,12 +128,12 @@ impl Redaction {
         let selected = if batch.is_empty() { Vec::new() } else { select(batch)? };
         for ((position, record), _) in batch.iter().zip(selected).filter(|(_, is_selected)| *is_selected) {
             self.whole.insert(*position, HoleReason::Selected);
-            gathered.selected(&record.body);
+            gathered.add_selected(&record.body);
         }
         Ok(())
     }
 
-    fn judge(
+    fn judge_records(
         &mut self,
         reader: &dyn LogReader,
         scope: &ExportScope,
@@ -152,31 +152,31 @@ impl Redaction {
                 return Err(ExportFault::EraserName(*position));
             }
         }
-        scope.each(reader, |position, record| {
+        scope.visit_records(reader, |position, record| {
             if record.header.key.as_ref().is_some_and(|key| gathered.are_in_key(key.as_str())) {
                 let (thread, seq) = (record.header.thread.clone(), record.header.seq);
                 return Err(ExportFault::Key { thread, seq });
             }
-            named.harmless(record);
+            named.add_harmless(record);
             if self.whole.contains_key(&position) {
                 return Ok(());
             }
-            let kept = self.kept(record);
+            let kept = self.kept_bytes(record);
             if let Some(why) = of_kind(record).or_else(|| gathered.are_repeated(&kept)) {
                 self.whole.insert(position, why);
             } else {
-                named.take(position, record, &kept);
+                named.take_record(position, record, &kept);
             }
             Ok(())
         })?;
-        for position in named.guessable() {
+        for position in named.find_guessable() {
             self.whole.insert(position, HoleReason::Hash);
         }
         Ok(())
     }
 
     /// The bytes of a body that would be left.
-    fn kept<'r>(&self, record: &'r Record) -> Cow<'r, [u8]> {
+    fn kept_bytes<'r>(&self, record: &'r Record) -> Cow<'r, [u8]> {
         if self.sensitive && !record.parts.values.is_empty() {
             return record.parts.rest_of(&record.body).flatten().copied().collect();
         }
@@ -184,7 +184,7 @@ impl Redaction {
     }
 
     /// The record without what is left out.
-    pub fn apply(&self, position: Position, record: &Record) -> Record {
+    pub fn apply_to(&self, position: Position, record: &Record) -> Record {
         let mut record = record.clone();
         let is_whole = self.whole.contains_key(&position);
         if !is_whole && (!self.sensitive || record.parts.values.is_empty()) {
@@ -210,7 +210,7 @@ impl Redaction {
     }
 
     /// Why a part that the log has is left out.
-    pub fn reason(&self, position: Position, part: usize) -> HoleReason {
+    pub fn find_reason(&self, position: Position, part: usize) -> HoleReason {
         match self.whole.get(&position) {
             Some(why) if part == 0 || !self.sensitive => *why,
             _ => HoleReason::Sensitive,
@@ -242,7 +242,7 @@ fn of_kind(record: &Record) -> Option<HoleReason> {
 }
 
 impl GatheredValues {
-    fn shown(&mut self, header: &Header) {
+    fn add_shown(&mut self, header: &Header) {
         let mut add = |text: &str| self.shown.extend([text.as_bytes().to_vec()]);
         [header.thread.as_str(), header.from.as_str(), header.kind.as_str()].into_iter().for_each(&mut add);
         header.to.as_ref().map(Name::as_str).into_iter().for_each(&mut add);
@@ -253,19 +253,19 @@ impl GatheredValues {
             .for_each(|text| add(text));
     }
 
-    fn sensitive(&mut self, record: &Record) {
+    fn add_sensitive(&mut self, record: &Record) {
         for (hole, _) in record.parts.values.iter().filter(|(_, seal)| !seal.is_erased()) {
             let value = record.body.get(hole.range()).unwrap_or_default();
-            self.values.add(value);
+            self.values.add_value(value);
             self.hashes.insert(Digest::of(value));
         }
         self.hashes.insert(Digest::of(&record.body));
     }
 
     /// The texts of a body that is left out, and the values of its attributes. Names of elements are no secret.
-    fn selected(&mut self, body: &[u8]) {
+    fn add_selected(&mut self, body: &[u8]) {
         self.hashes.insert(Digest::of(body));
-        let texts = texts(body).unwrap_or_else(|| vec![String::from_utf8_lossy(body).into_owned()]);
+        let texts = list_texts(body).unwrap_or_else(|| vec![String::from_utf8_lossy(body).into_owned()]);
         // What was erased before says nothing.
         let is_erased = |text: &str| text.trim_end_matches('*').is_empty() || text.starts_with("[erased]");
         let texts = texts.iter().map(|text| text.trim()).filter(|text| !is_erased(text));
@@ -283,12 +283,12 @@ impl GatheredValues {
 }
 
 impl NamedHashes {
-    fn harmless(&mut self, record: &Record) {
+    fn add_harmless(&mut self, record: &Record) {
         self.harmless.extend([record.leaf, record.head, record.header.config]);
         self.harmless.insert(record.parts.commitment(&record.body));
     }
 
-    fn take(&mut self, position: Position, record: &Record, kept: &[u8]) {
+    fn take_record(&mut self, position: Position, record: &Record, kept: &[u8]) {
         let own = Digest::of(&record.body);
         if kept.len() == record.body.len() && !record.parts.has_erased() {
             self.bodies.entry(own).or_default().insert(position);
@@ -301,7 +301,7 @@ impl NamedHashes {
 
     /// The bodies with the hash of something that the export does not have. Leaving one out may make it the next such
     /// thing.
-    fn guessable(mut self) -> Vec<Position> {
+    fn find_guessable(mut self) -> Vec<Position> {
         let mut found = Vec::new();
         loop {
             let is_known = |hash: &Option<Digest>| {
@@ -329,7 +329,7 @@ impl NamedHashes {
 }
 
 /// The values of all attributes of a payload, each of its texts, and all of its text.
-fn texts(body: &[u8]) -> Option<Vec<String>> {
+fn list_texts(body: &[u8]) -> Option<Vec<String>> {
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut found, mut whole) = (Vec::new(), String::new());
     loop {
@@ -354,5 +354,5 @@ fn texts(body: &[u8]) -> Option<Vec<String>> {
 /// Everything in a text that looks like a hash in hex. `None` stands for a longer row of digits.
 fn hashes_in(text: &[u8]) -> Vec<Option<Digest>> {
     let rows = text.split(|byte| !byte.is_ascii_hexdigit()).filter(|row| row.len() >= DIGITS);
-    rows.map(|row| digest(&String::from_utf8_lossy(row).to_ascii_lowercase())).collect()
+    rows.map(|row| parse_digest(&String::from_utf8_lossy(row).to_ascii_lowercase())).collect()
 }

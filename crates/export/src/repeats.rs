@@ -25,14 +25,14 @@ pub(super) struct LeftOutValues {
 
 impl LeftOutValues {
     /// Adds a value as it is in a body.
-    pub(super) fn add(&mut self, value: &[u8]) {
+    pub(super) fn add_value(&mut self, value: &[u8]) {
         let decoded = without_escapes(value);
         let text = without_escapes(&without_tags(value));
         for plain in [value, &decoded, &text] {
             let plain = plain.trim_ascii();
-            self.take(folded(plain));
+            self.take_value(fold_text(plain));
             if plain.len() >= WORD {
-                self.take(hex_of(plain).into_bytes());
+                self.take_value(hex_of(plain).into_bytes());
                 self.in_base64(plain);
             }
         }
@@ -45,11 +45,11 @@ impl LeftOutValues {
             let whole = bytes.len() / 3 * 4;
             let text = systole_proof::statement::encoded(&bytes);
             let inside = text.as_bytes().get(from..whole).unwrap_or_default();
-            self.take(folded(inside));
+            self.take_value(fold_text(inside));
         }
     }
 
-    fn take(&mut self, value: Vec<u8>) {
+    fn take_value(&mut self, value: Vec<u8>) {
         if value.len() >= LONG {
             let starts = (0..=value.len() - PIECE).step_by(STEP);
             let pieces = starts.filter_map(|at| value.get(at..at + PIECE));
@@ -62,17 +62,17 @@ impl LeftOutValues {
     /// Whether a text has one of them.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
         let decoded = without_escapes(text);
-        let mut forms = vec![folded(text), folded(&without_escapes(&without_tags(text)))];
+        let mut forms = vec![fold_text(text), fold_text(&without_escapes(&without_tags(text)))];
         if decoded != text {
             // What was quoted in an attribute may have been escaped before.
-            forms.push(folded(&without_escapes(&decoded)));
-            forms.push(folded(&decoded));
+            forms.push(fold_text(&without_escapes(&decoded)));
+            forms.push(fold_text(&decoded));
         }
         if decoded.contains(&b'\\') {
-            forms.push(folded(&without_backslashes(&decoded)));
+            forms.push(fold_text(&without_backslashes(&decoded)));
         }
         if decoded.contains(&b'%') {
-            forms.push(folded(&without_percents(&decoded)));
+            forms.push(fold_text(&without_percents(&decoded)));
         }
         forms.iter().any(|form| self.are_in_folded(form))
     }
@@ -99,7 +99,7 @@ fn is_word(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// In small letters, with one blank in the place of each white space.
-fn folded(text: &[u8]) -> Vec<u8> {
+fn fold_text(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
         match byte {
@@ -122,7 +122,7 @@ fn without_escapes(text: &[u8]) -> Vec<u8> {
         }
         let end = after.iter().take(12).position(|byte| *byte == b';');
         let name = end.filter(|_| *byte == b'&').and_then(|end| after.get(..end));
-        match name.and_then(character) {
+        match name.and_then(find_character) {
             Some(character) => {
                 out.extend(character.encode_utf8(&mut [0; 4]).bytes());
                 rest = after.get(name.map_or(0, <[u8]>::len) + 1..).unwrap_or_default();
@@ -137,7 +137,7 @@ fn without_escapes(text: &[u8]) -> Vec<u8> {
 }
 
 /// The character that a name of XML stands for.
-fn character(name: &[u8]) -> Option<char> {
+fn find_character(name: &[u8]) -> Option<char> {
     let name = std::str::from_utf8(name).ok()?;
     let number = match name {
         "lt" => return Some('<'),
@@ -225,7 +225,7 @@ mod tests {
 
     fn are_in(value: &str, text: &str) -> bool {
         let mut values = LeftOutValues::default();
-        values.add(value.as_bytes());
+        values.add_value(value.as_bytes());
         values.are_in(text.as_bytes())
     }
 

@@ -96,7 +96,7 @@ pub struct ExportStatement {
 }
 
 /// Writes the statement over these files. `None` if the key makes cosignatures.
-pub fn write(
+pub fn write_statement(
     files: &[(&str, Digest)],
     predicate: &ExportPredicate,
     key: Option<&SignerKey>,
@@ -127,7 +127,7 @@ pub fn newer_form(bytes: &[u8]) -> Option<String> {
 }
 
 /// Reads a statement. A wrong signature of a known key is an error.
-pub fn read(bytes: &[u8], known: &[&VerifierKey]) -> Result<ExportStatement, String> {
+pub fn read_statement(bytes: &[u8], known: &[&VerifierKey]) -> Result<ExportStatement, String> {
     let form = || "statement.json has another form".to_owned();
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|_| form())?;
     let payload = decoded(&envelope.payload).ok_or_else(form)?;

@@ -12,11 +12,15 @@ use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Record, RecordCode};
 
 /// Writes the document.
-pub fn write(scope: &ExportScope, reader: &dyn LogReader, out: &mut dyn Write) -> Result<(), ExportFault> {
+pub fn write_threads(
+    scope: &ExportScope,
+    reader: &dyn LogReader,
+    out: &mut dyn Write,
+) -> Result<(), ExportFault> {
     // A prefix, so that payloads keep their own default namespace, and a payload without one keeps none.
     out.write_all(b"<x:threads xmlns:x=\"https://xml-pipeline.org/ns/export/v1\">\n")?;
     let mut open = None;
-    scope.each(reader, |position, record| {
+    scope.visit_records(reader, |position, record| {
         let thread = &record.header.thread;
         if open.as_ref() != Some(thread) {
             if open.is_some() {
@@ -25,7 +29,7 @@ pub fn write(scope: &ExportScope, reader: &dyn LogReader, out: &mut dyn Write) -
             writeln!(out, "<x:thread id=\"{thread}\">")?;
             open = Some(thread.clone());
         }
-        one(position, record, out)
+        write_record(position, record, out)
     })?;
     if open.is_some() {
         out.write_all(b"</x:thread>\n")?;
@@ -33,7 +37,7 @@ pub fn write(scope: &ExportScope, reader: &dyn LogReader, out: &mut dyn Write) -
     Ok(out.write_all(b"</x:threads>\n")?)
 }
 
-fn one(position: Position, record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
+fn write_record(position: Position, record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
     let h = &record.header;
     write!(
         out,
@@ -56,7 +60,7 @@ fn one(position: Position, record: &Record, out: &mut dyn Write) -> Result<(), E
         ("head", Some(record.head.to_string())),
     ];
     for (name, value) in fields.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-        write!(out, " {name}=\"{}\"", escaped(&value))?;
+        write!(out, " {name}=\"{}\"", escape_text(&value))?;
     }
     out.write_all(b">")?;
     if is_left_out(record) {
@@ -64,7 +68,7 @@ fn one(position: Position, record: &Record, out: &mut dyn Write) -> Result<(), E
     }
     match std::str::from_utf8(&record.body) {
         Ok(_) if is_payload(&record.body) => out.write_all(&record.body)?,
-        Ok(text) if text.chars().all(is_xml) => write!(out, "<x:text>{}</x:text>", escaped(text))?,
+        Ok(text) if text.chars().all(is_xml) => write!(out, "<x:text>{}</x:text>", escape_text(text))?,
         _ => write!(out, "<x:hex>{}</x:hex>", hex_of(&record.body))?,
     }
     Ok(out.write_all(b"</x:record>\n")?)
@@ -93,7 +97,7 @@ fn is_xml(c: char) -> bool {
 }
 
 /// Text with everything escaped that has a meaning in XML or HTML.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

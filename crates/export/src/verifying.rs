@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use systole_proof::tree::TreeHash;
 
-use super::children::{Children, parent};
+use super::children::{Children, find_parent};
 use super::damage::ExportDamage;
 use super::documents::ExportedDocument;
 use super::holes::{ExportHole, HoleReason};
-use super::record_line::{ExportedRecord, HashedLine, digest};
+use super::record_line::{ExportedRecord, HashedLine, parse_digest};
 use super::statement::ExportPredicate;
 use crate::document_use::DocumentUse;
 use crate::erasing::is_erasable;
@@ -93,7 +93,7 @@ impl WalkedExport {
     }
 
     /// How many parts are said to be erased, and no record says so.
-    pub fn unexplained(&self) -> usize {
+    pub fn count_unexplained(&self) -> usize {
         self.holes.iter().filter(|hole| hole.is_unexplained).count()
     }
 }
@@ -122,21 +122,22 @@ impl ExportWalk {
     }
 
     /// Takes the next line of `records.jsonl`, without its line break.
-    pub fn record(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
-        let record: ExportedRecord = serde_json::from_slice(line)
-            .map_err(|fault| ExportDamage::of(format!("a line of records.jsonl is no record: {fault}")))?;
+    pub fn take_record(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+        let record: ExportedRecord = serde_json::from_slice(line).map_err(|fault| {
+            ExportDamage::without_place(format!("a line of records.jsonl is no record: {fault}"))
+        })?;
         let position = record.position;
-        let hashed = record.hashed().map_err(|why| ExportDamage { position, why })?;
-        self.link(&record, &hashed)?;
+        let hashed = record.hash_again().map_err(|why| ExportDamage { position, why })?;
+        self.link_record(&record, &hashed)?;
         let has = |thread: &str| self.threads.contains_key(thread);
-        self.children.take(&record, &hashed, has)?;
+        self.children.take_record(&record, &hashed, has)?;
         if record.seq == 1 && self.orphan.is_none() {
-            let orphan = parent(&record.thread).filter(|parent| !self.threads.contains_key(*parent));
+            let orphan = find_parent(&record.thread).filter(|parent| !self.threads.contains_key(*parent));
             self.orphan = orphan.map(|_| record.thread.clone());
         }
         if hashed.dropped > 0 {
-            self.holes.extend(ExportHole::of(&record));
-            let is_needed = || record.record().is_ok_and(|record| !is_erasable(&record));
+            self.holes.extend(ExportHole::from_record(&record));
+            let is_needed = || record.to_record().is_ok_and(|record| !is_erasable(&record));
             if hashed.body.is_none() && is_needed() {
                 self.needed.insert(position);
             }
@@ -146,7 +147,7 @@ impl ExportWalk {
         }
         let (first, last) = self.times.take().unwrap_or_else(|| (record.time.clone(), record.time.clone()));
         self.times = Some((first.min(record.time.clone()), last.max(record.time.clone())));
-        let config = digest(&record.config).map(|config| (config, DocumentUse::Configuration));
+        let config = parse_digest(&record.config).map(|config| (config, DocumentUse::Configuration));
         let body = hashed.body.as_deref().unwrap_or_default();
         for (hash, what) in config.into_iter().chain(DocumentUse::named_in(&record.kind, body)) {
             self.named.entry(hash).or_insert((position, what));
@@ -157,19 +158,20 @@ impl ExportWalk {
 
     /// Takes what a record of the log's own thread says of erasures.
     fn take_erasures(&mut self, record: &ExportedRecord) {
-        if let Some(record_of_log) = (record.thread == "sys").then(|| record.record().ok()).flatten() {
-            self.erasures.take(Position(record.position), &record_of_log);
+        if let Some(record_of_log) = (record.thread == "sys").then(|| record.to_record().ok()).flatten() {
+            self.erasures.take_record(Position(record.position), &record_of_log);
         }
     }
 
     /// Takes the next line of `erased.jsonl`, without its line break: a record of the log's own thread. Only a proof
     /// shows that it is one.
-    pub fn erasure(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
-        let record: ExportedRecord = serde_json::from_slice(line)
-            .map_err(|fault| ExportDamage::of(format!("a line of erased.jsonl is no record: {fault}")))?;
+    pub fn take_erasure(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+        let record: ExportedRecord = serde_json::from_slice(line).map_err(|fault| {
+            ExportDamage::without_place(format!("a line of erased.jsonl is no record: {fault}"))
+        })?;
         let position = record.position;
         let damaged = |why: &str| ExportDamage { position, why: why.to_owned() };
-        let hashed = record.hashed().map_err(|why| damaged(&why))?;
+        let hashed = record.hash_again().map_err(|why| damaged(&why))?;
         let is_next = self.erasure_leaves.last_key_value().is_none_or(|(last, _)| *last < position);
         if record.thread != "sys" || hashed.dropped > 0 || !is_next || self.leaves.contains_key(&position) {
             return Err(damaged("erased.jsonl has other records than those of erasures, in their order"));
@@ -180,7 +182,7 @@ impl ExportWalk {
     }
 
     /// A thread is complete from its first record on, and its records follow each other in the export.
-    fn link(&mut self, record: &ExportedRecord, hashed: &HashedLine) -> Result<(), ExportDamage> {
+    fn link_record(&mut self, record: &ExportedRecord, hashed: &HashedLine) -> Result<(), ExportDamage> {
         let ExportedRecord { position, thread, seq, .. } = record;
         let damaged = |why: String| ExportDamage { position: *position, why };
         let (last, head, after) = if *seq == 1 {
@@ -208,14 +210,17 @@ impl ExportWalk {
     }
 
     /// Takes the next line of `documents.jsonl`, without its line break.
-    pub fn document(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+    pub fn take_document(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
         let document: ExportedDocument = serde_json::from_slice(line).map_err(|fault| {
-            ExportDamage::of(format!("a line of documents.jsonl is no document: {fault}"))
+            ExportDamage::without_place(format!("a line of documents.jsonl is no document: {fault}"))
         })?;
         let name: String = document.sha256.chars().take(64).collect();
-        let found = document.content().filter(|(hash, _)| self.documents.insert(*hash));
-        let why =
-            || ExportDamage::of(format!("the document {name} does not fit its hash, or is there twice"));
+        let found = document.into_content().filter(|(hash, _)| self.documents.insert(*hash));
+        let why = || {
+            ExportDamage::without_place(format!(
+                "the document {name} does not fit its hash, or is there twice"
+            ))
+        };
         let (hash, bytes) = found.ok_or_else(why)?;
         let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
         if let Some(before) = before.and_then(|before| Digest::parse(&before).ok()) {
@@ -225,9 +230,10 @@ impl ExportWalk {
     }
 
     /// Takes the next line of `holes.jsonl`, without its line break.
-    pub fn hole(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
-        let hole: ExportHole = serde_json::from_slice(line)
-            .map_err(|fault| ExportDamage::of(format!("a line of holes.jsonl is no hole: {fault}")))?;
+    pub fn take_hole(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+        let hole: ExportHole = serde_json::from_slice(line).map_err(|fault| {
+            ExportDamage::without_place(format!("a line of holes.jsonl is no hole: {fault}"))
+        })?;
         let found = self.holes.get_mut(self.listed);
         match found.filter(|found| **found == ExportHole { why: None, ..hole.clone() }) {
             Some(found) if hole.why.is_some() => *found = hole,
@@ -247,7 +253,8 @@ impl ExportWalk {
             self.named.iter().filter(is_prompt).map(|(hash, (position, _))| (*hash, *position)).collect();
         for (hash, position) in prompts {
             let mut last = hash;
-            while let Some(before) = self.before(last).filter(|before| !self.named.contains_key(before)) {
+            while let Some(before) = self.link_before(last).filter(|before| !self.named.contains_key(before))
+            {
                 last = before;
                 self.named.insert(last, (position, DocumentUse::Prompt));
             }
@@ -255,10 +262,10 @@ impl ExportWalk {
     }
 
     /// The link before a link. If it was erased, the record of the erasure names it.
-    fn before(&self, link: Digest) -> Option<Digest> {
+    fn link_before(&self, link: Digest) -> Option<Digest> {
         match self.documents.contains(&link) {
             true => self.links.get(&link).copied(),
-            false => self.erasures.before(link),
+            false => self.erasures.link_before(link),
         }
     }
 
@@ -268,7 +275,7 @@ impl ExportWalk {
             let why = "holes.jsonl does not list a part that it lacks".to_owned();
             return Err(ExportDamage { position: hole.position, why });
         }
-        self.children.finish(|thread| self.threads.get(thread).map(|last| last.head))?;
+        self.children.compare_rest(|thread| self.threads.get(thread).map(|last| last.head))?;
         self.name_links();
         let (erasures, needed) = (&self.erasures, &self.needed);
         for hole in &mut self.holes {

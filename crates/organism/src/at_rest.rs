@@ -31,16 +31,16 @@ pub fn reading_client() -> Result<Name, LogFault> {
 }
 
 /// A handle that only reads, for a log that was verified. A damaged one is shown up to the damage.
-pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<OrganismHandle, LogFault> {
+pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<OrganismHandle, LogFault> {
     let reader: Arc<dyn LogReader> = match verdict.readable {
         Some(end) => Arc::new(PastLog::new(reader, end)),
         None => reader,
     };
     let last = reader.last()?;
     let directory: Arc<Path> = verdict.file.parent().unwrap_or(Path::new("")).into();
-    let composition = Arc::new(composition(&*reader, last, &verdict.file)?);
+    let composition = Arc::new(read_composition(&*reader, last, &verdict.file)?);
     let log = (!verdict.is_export()).then(|| Arc::from(verdict.file.as_path()));
-    let (followed, _) = LogTail::of(reader.clone(), last);
+    let (followed, _) = LogTail::open_tail(reader.clone(), last);
     let alarms = LogAlarms::of_file(&verdict.file);
     Ok(OrganismHandle {
         composition,
@@ -49,7 +49,7 @@ pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<Org
         room: Arc::default(),
         began: last,
         tail: followed.end(),
-        voice: Voice::beside(followed.end()),
+        voice: Voice::from_tail(followed.end()),
         followed,
         ways: Weak::new(),
         // Its other end is gone, so no reader keeps the log open.
@@ -62,7 +62,7 @@ pub fn handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Result<Org
 
 /// The configuration of the newest record, with the one client that reads. If it cannot be read, one without
 /// listeners, with the name of the file.
-fn composition(reader: &dyn LogReader, last: Position, file: &Path) -> Result<Composition, LogFault> {
+fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Result<Composition, LogFault> {
     let directory = file.parent().unwrap_or(Path::new(""));
     // What is damaged is shown on the pages that need it.
     let newest = reader.after(Position(last.0.saturating_sub(1)), 1).unwrap_or_default().pop();

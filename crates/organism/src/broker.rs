@@ -59,12 +59,12 @@ impl Own {
     }
 
     /// How to reach it.
-    pub(super) fn reachable(&self) -> &BrokerAddress {
+    pub(super) fn address(&self) -> &BrokerAddress {
         &self.reachable
     }
 
     /// Makes the server report all events that it has only counted so far.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn settle_events(&self) {
         self.server.settle().await;
     }
 
@@ -93,10 +93,10 @@ pub(super) async fn start(
         Err(panic) => return Err(StartFault::Machine(panic.to_string())),
     };
     // The log is a file next to its folder.
-    let parties = permissions::parties(composition, false);
-    let (known, credentials) = configured(composition, &folder, listen, &parties)?;
-    let server = ManagedBroker::start(server, &folder, known, telling(pump)).await?;
-    let reachable = reachable(&folder, listen, &parties);
+    let parties = permissions::list_parties(composition, false);
+    let (known, credentials) = configure(composition, &folder, listen, &parties)?;
+    let server = ManagedBroker::start(server, &folder, known, build_reporter(pump)).await?;
+    let reachable = find_address(&folder, listen, &parties);
     let connected =
         Broker::connect(&composition.organism, &reachable.address, Some(&credentials), PATIENCE).await;
     match connected {
@@ -109,7 +109,7 @@ pub(super) async fn start(
 }
 
 /// Reports to the pump. It holds the pump only weakly, so a broker does not keep the pump alive.
-pub(super) fn telling(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
+pub(super) fn build_reporter(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
     let pump = pump.downgrade();
     Arc::new(move |code, words| {
         let told = |pump: mpsc::Sender<PumpInput>| {
@@ -119,7 +119,7 @@ pub(super) fn telling(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
     })
 }
 
-fn reachable(folder: &BrokerFolder, listen: SocketAddr, parties: &[Party]) -> BrokerAddress {
+fn find_address(folder: &BrokerFolder, listen: SocketAddr, parties: &[Party]) -> BrokerAddress {
     let named = parties.iter().filter_map(|party| match (&party.listener, &party.client) {
         (Some(name), _) => Some((name.clone(), false, party)),
         (None, Some(name)) => Some((name.clone(), true, party)),
@@ -134,7 +134,7 @@ fn reachable(folder: &BrokerFolder, listen: SocketAddr, parties: &[Party]) -> Br
 }
 
 /// Makes missing keys and writes the configuration.
-fn configured(
+fn configure(
     composition: &Composition,
     folder: &BrokerFolder,
     listen: SocketAddr,
@@ -150,22 +150,22 @@ fn configured(
         }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
-    let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(keyless)?;
+    let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(wrap_key_fault)?;
     let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
     let server =
         permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };
-    folder.configure(&permissions::written(&server, &with_keys))?;
+    folder.configure(&permissions::write_configuration(&server, &with_keys))?;
     let known = with_keys.into_iter().map(|(party, key)| {
         let (shown, account) = (party.shown.clone(), party.account.clone());
         KnownParty { shown, account, key }
     });
     let known = known.collect();
     let pump = parties.first().map_or("_pump", |party| party.key.as_str());
-    let seed = keyfiles::seed(&keyfiles::path(&folder.keys(), pump)).map_err(keyless)?;
+    let seed = keyfiles::seed(&keyfiles::path(&folder.keys(), pump)).map_err(wrap_key_fault)?;
     Ok((known, Credentials::nkey(seed)))
 }
 
-fn keyless(keyless: KeyFilesFault) -> BrokerStartFault {
+fn wrap_key_fault(keyless: KeyFilesFault) -> BrokerStartFault {
     match keyless {
         KeyFilesFault::Hindered(hindered) => BrokerStartFault::Hindered(hindered),
         KeyFilesFault::NoSeed(path) => {

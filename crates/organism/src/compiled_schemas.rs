@@ -62,7 +62,7 @@ impl CompiledSchemas {
     }
 
     /// No schemas yet.
-    pub fn none() -> CompiledSchemas {
+    pub fn empty() -> CompiledSchemas {
         CompiledSchemas { pages: HashMap::new() }
     }
 
@@ -82,7 +82,7 @@ impl Page {
             .collect();
         sources.push(SchemaSource { name: META.to_owned(), xsd: META_XSD.to_vec() });
         let judge = schemas::LibxmlJudge::compile(&sources).map_err(|refused| match refused {
-            schemas::SchemaSetError::Unfit { name, unfit } => outside(&name, unfit),
+            schemas::SchemaSetError::Unfit { name, unfit } => refuse_schema(&name, unfit),
             other => SchemaSetupFault::Judge(other),
         })?;
         // By position, as in the composition: a file of the author may have the same name as a built-in
@@ -92,7 +92,7 @@ impl Page {
     }
 }
 
-fn outside(name: &str, unfit: Vec<systole_kit::schema::ProfileViolation>) -> SchemaSetupFault {
+fn refuse_schema(name: &str, unfit: Vec<systole_kit::schema::ProfileViolation>) -> SchemaSetupFault {
     let name = name.to_owned();
     match unfit.into_iter().next() {
         Some(first) => SchemaSetupFault::Model { name, first },
@@ -123,7 +123,7 @@ impl Judge for CompiledSchemas {
                 let verdict = Verdict::sworn(payload).of_dangerous_element(dangerous);
                 return Ok(verdict.with_sensitive(places));
             }
-            schemas::SchemaVerdict::Invalid { words } => explain(judge.model(id), &payload, &words),
+            schemas::SchemaVerdict::Invalid { words } => explain_refusal(judge.model(id), &payload, &words),
             schemas::SchemaVerdict::Broken { words } => {
                 Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
                     .fixed_by("send it again; if it is refused again, tell the operator")
@@ -135,7 +135,7 @@ impl Judge for CompiledSchemas {
 
 /// The refusal in our own words. If the model finds no fault, in libxml2's words, with a note that they
 /// are.
-fn explain(model: Option<&SchemaModel>, payload: &Payload, theirs: &str) -> Refusal {
+fn explain_refusal(model: Option<&SchemaModel>, payload: &Payload, theirs: &str) -> Refusal {
     let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
         return Refusal::new(Code::Invalid, format!("in the words of libxml2: {theirs}"))
             .of_element(&*payload.name().local);

@@ -25,7 +25,7 @@ pub struct CopyRequest<'a> {
 }
 
 /// Updates the copy at that path, or makes a new one.
-pub async fn copy(
+pub async fn update_copy(
     asked: &CopyRequest<'_>,
     copy: &Path,
     again: bool,

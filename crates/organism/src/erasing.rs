@@ -10,7 +10,7 @@ use systole_core::types::ports::LogFault;
 use systole_log::nats::{self, OpenNatsLog, TakeOverMode};
 
 /// Brings the copy up to date, and takes the log over. It is refused while a pump writes the log.
-pub async fn open(
+pub async fn open_for_erasing(
     organism: &Name,
     url: &str,
     credentials: Option<&Credentials>,

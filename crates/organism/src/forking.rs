@@ -53,14 +53,14 @@ pub struct ForkedTree {
 ///
 /// # Errors
 /// If the thread has no such turn, if another call was at work then, or if the log cannot be read.
-pub fn fork(
+pub fn fork_tree(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     (call, turn): (Option<u32>, u32),
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Result<ForkedTree, CannotFork> {
     let call = top_call(tree, call)?;
-    let end = beginning(tree, &call, turn)?;
+    let end = count_before(tree, &call, turn)?;
     let (mut records, mut threads): (Vec<(Position, Record)>, Vec<Thread>) = (Vec::new(), Vec::new());
     for (position, record) in tree.records.iter().take(end) {
         let id = &record.header.thread;
@@ -84,17 +84,17 @@ pub fn fork(
     let (Some(root), Some((last, newest))) = (root.filter(is_next), records.last().cloned()) else {
         return Err(no_such_turn(tree, &call, turn));
     };
-    let marker = marker(&root, (&call, turn), newest.header.config, (now, seeds));
+    let marker = build_marker(&root, (&call, turn), newest.header.config, (now, seeds));
     let continues = root.head;
     // The log's own thread counts the requests to persons, so it comes along.
-    records.extend(system(reader, last)?);
+    records.extend(read_system(reader, last)?);
     records.sort_by_key(|(position, _)| *position);
     let (erasure, erased) = erasure_of(reader, &records)?;
     let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
     let end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
     records.extend(erasure.map(|body| record_of_core(body, end.as_ref(), &newest, (now, seeds))));
     records.push(marker);
-    let documents = documents(reader, &records, &erased)?;
+    let documents = read_documents(reader, &records, &erased)?;
     Ok(ForkedTree { records, documents, call, continues })
 }
 
@@ -105,17 +105,17 @@ type ForkErasure = (Option<Arc<[u8]>>, Vec<ErasedDocument>);
 /// nothing was erased before, and no copied record says that something was. What no record of the log explains is
 /// damage.
 fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<ForkErasure, LogFault> {
-    let mut check = LossCheck::knowing(reader, prompt_view::READING, reader.last()?)?;
+    let mut check = LossCheck::with_erasures(reader, prompt_view::READING, reader.last()?)?;
     let (mut parts, mut has_copies) = (Vec::new(), false);
     for (number, (position, record)) in (1..).zip(records) {
-        check.record(*position, record)?;
+        check.take_record(*position, record)?;
         if record.parts.has_erased() {
             parts.push((Position(number), record.parts.erased().collect()));
         }
         has_copies |= record.header.thread.is_sys() && core_payload::read_erased(&record.body).is_some();
     }
     let lost = check.finish_part()?;
-    erasures::damage("the log", &lost)?;
+    erasures::report_damage("the log", &lost)?;
     let is_needed = has_copies || !parts.is_empty() || !lost.erased.is_empty();
     let body = is_needed.then(|| core_payload::erased_before_fork(&parts, &lost.erased));
     Ok((body, lost.erased))
@@ -153,7 +153,7 @@ fn top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, Cannot
 }
 
 /// The number of records before the first one that belongs to a turn.
-fn beginning(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize, CannotFork> {
+fn count_before(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize, CannotFork> {
     let mut replied = 0;
     for (at, (_, record)) in tree.records.iter().enumerate() {
         let h = &record.header;
@@ -231,12 +231,12 @@ fn before_decision(tree: &RecordedTree, mut at: usize) -> usize {
 }
 
 /// The records of `sys` before a position.
-fn system(reader: &dyn LogReader, last: Position) -> Result<Vec<(Position, Record)>, LogFault> {
+fn read_system(reader: &dyn LogReader, last: Position) -> Result<Vec<(Position, Record)>, LogFault> {
     reader.records_of(&ThreadId::sys(), 1).up_to(Position(last.0.saturating_sub(1))).collect()
 }
 
 /// The first record of the fork: it names the head that it continues.
-fn marker(
+fn build_marker(
     root: &Thread,
     (call, turn): (&CallPath, u32),
     config: Digest,
@@ -249,7 +249,7 @@ fn marker(
 }
 
 /// The documents that these records name, as far as the log has them.
-fn documents(
+fn read_documents(
     reader: &dyn LogReader,
     records: &[Record],
     erased: &[ErasedDocument],

@@ -62,7 +62,7 @@ pub(super) struct OrganismPlaces {
 }
 
 impl OrganismPlaces {
-    pub(super) fn of(plan: &RunPlan) -> OrganismPlaces {
+    pub(super) fn from_plan(plan: &RunPlan) -> OrganismPlaces {
         OrganismPlaces {
             directory: plan.directory.as_path().into(),
             log: plan.log.file().map(Arc::from),
@@ -101,7 +101,7 @@ pub enum ReaderToken {}
 
 impl OrganismHandle {
     /// Sends in a message from outside and waits for its receipt. `None` if the organism has stopped.
-    pub async fn ask(&self, message: ClientMessage) -> Option<SenderReply> {
+    pub async fn send_message(&self, message: ClientMessage) -> Option<SenderReply> {
         self.ask_holding(message, None).await
     }
 
@@ -112,7 +112,7 @@ impl OrganismHandle {
         let ClientMessage { client, key, document, to, thread } = message;
         let raw = Raw::Asked { ticket, client, key, document, to, thread };
         // The way in is held while the message is passed in, not while waiting for its receipt.
-        let handed = self.ways.upgrade()?.door.hand(raw).await;
+        let handed = self.ways.upgrade()?.door.hand_in(raw).await;
         handed.then_some(())?;
         unhanded.ticket = None;
         reply.await.ok()
@@ -126,30 +126,30 @@ impl OrganismHandle {
         document: Vec<u8>,
     ) -> Option<Result<(), Box<Refusal>>> {
         let (verdict, judged) = oneshot::channel();
-        let handed = self.ways.upgrade()?.door.hand(Raw::Tried { purpose, document, verdict }).await;
+        let handed = self.ways.upgrade()?.door.hand_in(Raw::Tried { purpose, document, verdict }).await;
         handed.then_some(())?;
         judged.await.ok()
     }
 
     /// Records a refusal that a door decided on before it had the whole message.
-    pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
+    pub async fn record_refusal(&self, client: Name, key: Key, refused: Refused) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
         let asked = DoorMessage { ticket, client, key, thread: None, payload: Err(refused), claimed: None };
-        self.send(PumpInput::Asked(asked)).await?;
+        self.send_input(PumpInput::Asked(asked)).await?;
         reply.await.ok()
     }
 
     /// Ends an idle root.
-    pub async fn end(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Ordered(ClientOrder::End { ticket, by, thread })).await?;
+    pub async fn end_thread(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
+        self.send_input(PumpInput::Ordered(ClientOrder::End { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
     /// Ends a thread and everything that is open in it.
-    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
+    pub async fn cancel_thread(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
+        self.send_input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
@@ -166,9 +166,9 @@ impl OrganismHandle {
         };
         let mut replies = Vec::new();
         for (thread, call) in waiting {
-            let (ticket, reply) = self.room.enter();
+            let (ticket, reply) = self.room.enter_asker();
             let order = ClientOrder::CancelCall { ticket, by: by.clone(), thread, call };
-            self.send(PumpInput::Ordered(order)).await?;
+            self.send_input(PumpInput::Ordered(order)).await?;
             replies.push(reply);
         }
         let mut ended = 0;
@@ -185,13 +185,13 @@ impl OrganismHandle {
 
     /// The number of workers for each listener over NATS. Empty if no listener uses NATS. An error says why it is
     /// unknown, for example because the organism has stopped.
-    pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
+    pub async fn count_workers(&self) -> Result<BTreeMap<Name, usize>, String> {
         let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
         let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
         if names.is_empty() {
             return Ok(BTreeMap::new());
         }
-        match upgraded(self.broker.as_ref())? {
+        match upgrade(self.broker.as_ref())? {
             Some(broker) => broker.workers(&names).await,
             None => Ok(BTreeMap::new()),
         }
@@ -203,15 +203,15 @@ impl OrganismHandle {
     }
 
     /// Records `count` attempts to connect without a credential.
-    pub async fn knocked(&self, source: IpAddr, count: u64) {
+    pub async fn record_attempts(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.
-        let _recorded = self.send(PumpInput::Noticed(PumpNotice::Knocked { source, count })).await;
+        let _recorded = self.send_input(PumpInput::Noticed(PumpNotice::Knocked { source, count })).await;
     }
 
     /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With
     /// `from`, it starts with the kept messages since that log position; without it, it starts now.
-    pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
-        self.voice.hear(from, thread)
+    pub fn listen(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
+        self.voice.listen(from, thread)
     }
 
     /// The log position of the record in a receipt, for a receipt that repeats an earlier one. Blocks.
@@ -220,7 +220,7 @@ impl OrganismHandle {
         Ok(found.map(|(position, _)| position))
     }
 
-    pub(super) async fn send(&self, input: PumpInput) -> Option<()> {
+    pub(super) async fn send_input(&self, input: PumpInput) -> Option<()> {
         self.ways.upgrade()?.pump.send(input).await.ok()
     }
 
@@ -230,7 +230,7 @@ impl OrganismHandle {
     }
 
     /// A configuration from its stored source, or why it cannot be read.
-    pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
+    pub fn read_configuration(&self, source: &[u8]) -> Result<Composition, String> {
         config::read_source(source, &self.places.directory).map_err(|refused| refused.to_string())
     }
 
@@ -265,7 +265,7 @@ impl OrganismHandle {
     }
 
     /// A token for a reader that follows the log. `None` after the organism has stopped.
-    pub fn seat(&self) -> Option<mpsc::Sender<ReaderToken>> {
+    pub fn take_seat(&self) -> Option<mpsc::Sender<ReaderToken>> {
         self.seats.upgrade()
     }
 
@@ -281,20 +281,20 @@ impl OrganismHandle {
 }
 
 /// The object behind a handle that the organism drops when it stops. `None` if there never was one.
-fn upgraded<T>(held: Option<&Weak<T>>) -> Result<Option<Arc<T>>, String> {
+fn upgrade<T>(held: Option<&Weak<T>>) -> Result<Option<Arc<T>>, String> {
     let gone = || "the organism has stopped".to_owned();
     held.map(|held| held.upgrade().ok_or_else(gone)).transpose()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Weak, upgraded};
+    use super::{Arc, Weak, upgrade};
 
     #[test]
     fn a_broker_that_is_gone_is_not_one_that_never_was() {
-        assert_eq!(upgraded::<u8>(None), Ok(None));
-        assert_eq!(upgraded(Some(&Weak::<u8>::new())), Err("the organism has stopped".to_owned()));
+        assert_eq!(upgrade::<u8>(None), Ok(None));
+        assert_eq!(upgrade(Some(&Weak::<u8>::new())), Err("the organism has stopped".to_owned()));
         let held = Arc::new(1);
-        assert_eq!(upgraded(Some(&Arc::downgrade(&held))), Ok(Some(held.clone())));
+        assert_eq!(upgrade(Some(&Arc::downgrade(&held))), Ok(Some(held.clone())));
     }
 }

@@ -26,7 +26,7 @@ impl From<NatsLogFault> for StartFault {
 }
 
 /// The broker, if the log is stored there or a listener or client uses it.
-pub(super) async fn connected(plan: &RunPlan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+pub(super) async fn connect_broker(plan: &RunPlan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
     let composition = &plan.composition;
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && composition.uses_broker());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
@@ -66,7 +66,7 @@ pub(super) struct WritableLog {
 
 impl OwnedLog {
     /// Opens the writing side, which converts a log of an older format.
-    pub(super) fn writing(self) -> Result<WritableLog, LogFault> {
+    pub(super) fn into_writable(self) -> Result<WritableLog, LogFault> {
         match self.writing {
             Writing::Open(log) => Ok(log),
             Writing::Held(held) => held.open().map(WritableLog::from),
@@ -83,7 +83,7 @@ impl From<OpenSqliteLog> for WritableLog {
 }
 
 /// Opens the log for its only writer.
-pub(super) async fn open(
+pub(super) async fn open_log(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
     organism: &Name,

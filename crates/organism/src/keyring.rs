@@ -50,7 +50,7 @@ impl Keyring {
     ) -> Result<Keyring, FileMistakes> {
         let mut refused = Vec::new();
         for source in sources {
-            match self.fit(source, variable(&source.variable)) {
+            match self.check_token(source, variable(&source.variable)) {
                 Ok(token) => self.0.push((source.client.clone(), token)),
                 Err((code, message, fix)) => {
                     refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(fix)));
@@ -61,7 +61,7 @@ impl Keyring {
         if refused.is_empty() { Ok(self) } else { Err(FileMistakes(refused)) }
     }
 
-    fn fit(
+    fn check_token(
         &self,
         source: &TokenSource,
         token: Option<String>,
@@ -79,18 +79,18 @@ impl Keyring {
             let what = " holds no token: 16 to 1024 visible ASCII characters";
             return Err((Code::ConfigValue, told(what), DRAW));
         }
-        if let Some((other, _)) = self.0.iter().find(|(_, known)| known.is(&token)) {
+        if let Some((other, _)) = self.0.iter().find(|(_, known)| known.matches(&token)) {
             let what = format!(" holds the token of {} as well", other.as_str());
             return Err((Code::ConfigDuplicate, told(&what), "a token of its own for each client"));
         }
-        Ok(Credential::given(token))
+        Ok(Credential::from_token(token))
     }
 
     /// The owner of the given credential. It compares every credential, so that the time reveals
     /// nothing.
-    pub fn whose(&self, shown: &str) -> Option<&Name> {
+    pub fn find_owner(&self, shown: &str) -> Option<&Name> {
         self.0.iter().fold(None, |found, (client, credential)| {
-            let is_it = credential.is(shown);
+            let is_it = credential.matches(shown);
             if is_it { Some(client) } else { found }
         })
     }
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn each_credential_opens_for_its_own_client_only() {
-        let operator = Credential::given("0123456789abcdef0123456789abcdef".to_owned());
+        let operator = Credential::from_token("0123456789abcdef0123456789abcdef".to_owned());
         let set = |name: &str| (name == "ALICE").then(|| ALICE.to_owned());
         let keyring =
             Keyring::of_operator(operator).with_clients(&[source("alice", "ALICE", 1)], set).unwrap();
-        let whose = |shown| keyring.whose(shown).map(Name::as_str);
+        let whose = |shown| keyring.find_owner(shown).map(Name::as_str);
         assert_eq!(whose(ALICE), Some("alice"));
         assert_eq!(whose("0123456789abcdef0123456789abcdef"), Some("operator"));
         for wrong in ["", "alice-token-012345678", "alice-token-01234567890", "ALICE"] {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_variable_without_a_valid_token_is_reported_with_its_place_and_never_its_value() {
-        let keyring = Keyring::of_operator(Credential::given(ALICE.to_owned()));
+        let keyring = Keyring::of_operator(Credential::from_token(ALICE.to_owned()));
         let sources = [
             source("short", "SHORT", 5),
             source("gone", "GONE", 4),

@@ -18,32 +18,39 @@ type Judged = PersonDecision<Box<Result<Admitted, Refused>>>;
 
 impl OrganismHandle {
     /// Carries out a person's decision on a waiting request.
-    pub async fn rule(&self, order: PersonOrder) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
+    pub async fn rule_request(&self, order: PersonOrder) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
         match order.says {
-            PersonDecision::Approve => self.ruled(ticket, order, PersonDecision::Approve).await?,
-            PersonDecision::Reject => self.ruled(ticket, order, PersonDecision::Reject).await?,
+            PersonDecision::Approve => self.send_ruling(ticket, order, PersonDecision::Approve).await?,
+            PersonDecision::Reject => self.send_ruling(ticket, order, PersonDecision::Reject).await?,
             PersonDecision::Choose(ref choice) => {
                 let says = PersonDecision::Choose(choice.clone());
-                self.ruled(ticket, order, says).await?;
+                self.send_ruling(ticket, order, says).await?;
             }
             PersonDecision::Amend(ref document) => {
                 let document = document.clone();
-                self.amended(ticket, order, document).await?;
+                self.send_amendment(ticket, order, document).await?;
             }
         }
         reply.await.ok()
     }
 
-    async fn ruled(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
+    async fn send_ruling(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
         let PersonOrder { by, request, hash, note, .. } = order;
-        self.send(PumpInput::Ordered(ClientOrder::Ruled(Ruling { ticket, by, request, hash, note, says })))
-            .await
+        self.send_input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
+            ticket,
+            by,
+            request,
+            hash,
+            note,
+            says,
+        })))
+        .await
     }
 
     /// The log says which schema judges an amendment. If the request no longer waits, the pump reports
     /// it.
-    async fn amended(&self, ticket: Ticket, order: PersonOrder, document: Vec<u8>) -> Option<()> {
+    async fn send_amendment(&self, ticket: Ticket, order: PersonOrder, document: Vec<u8>) -> Option<()> {
         let (reader, id) = (self.reader().clone(), order.request);
         let looked = tokio::task::spawn_blocking(move || persons::waiting(&*reader)).await.ok()?;
         let refusal = match looked {
@@ -51,26 +58,33 @@ impl OrganismHandle {
                 Some(found) => {
                     let raw =
                         Raw::Amended { ticket, order, to: found.listener, config: found.config, document };
-                    return self.ways.upgrade()?.door.hand(raw).await.then_some(());
+                    return self.ways.upgrade()?.door.hand_in(raw).await.then_some(());
                 }
                 None => Refusal::new(Code::DecidedApproval, "nothing of this id waits"),
             },
             Err(fault) => Refusal::new(Code::IngressUnavailable, fault.to_string()),
         };
-        self.ruled(ticket, order, PersonDecision::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
+        self.send_ruling(ticket, order, PersonDecision::Amend(Box::new(Err(Refused { refusal, kept: None }))))
+            .await
     }
 
     /// Pauses a thread or everything, or lets it continue.
-    pub async fn pause(
+    pub async fn pause_or_continue(
         &self,
         by: Name,
         thread: Option<ThreadId>,
         halts: bool,
         note: Option<String>,
     ) -> Option<SenderReply> {
-        let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })))
-            .await?;
+        let (ticket, reply) = self.room.enter_asker();
+        self.send_input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
+            ticket,
+            by,
+            thread,
+            halts,
+            note,
+        })))
+        .await?;
         reply.await.ok()
     }
 }

@@ -20,7 +20,7 @@ type CalledPrompt = (JournaledCall, Vec<Arc<str>>);
 
 /// The call to a model that belongs to a record, with the links of its prompt, the first one first. `None` if the
 /// thread has none up to there.
-pub fn read(
+pub fn read_prompt(
     reader: &dyn LogReader,
     thread: &ThreadId,
     seq: u64,
@@ -31,10 +31,10 @@ pub fn read(
 }
 
 /// How a check of a log reads prompts, and the configurations that name their agents.
-pub const READING: PromptReading = PromptReading { agents, before: link_before };
+pub const READING: PromptReading = PromptReading { agents: list_agents, before: link_before };
 
 /// The agents of a stored configuration. The folder does not matter: everything is in the text.
-fn agents(source: &[u8]) -> Option<HashSet<String>> {
+fn list_agents(source: &[u8]) -> Option<HashSet<String>> {
     let file = config::read_stored(source, Path::new("")).ok()?;
     Some(file.agents.into_iter().map(|agent| agent.name).collect())
 }
@@ -59,7 +59,7 @@ pub struct PromptPart {
 }
 
 /// The parts of a prompt, in order.
-pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
+pub fn split_parts(links: &[Arc<str>]) -> Vec<PromptPart> {
     let mut parts = Vec::new();
     let mut add = |title: &str, text: &str| {
         parts.push(PromptPart { title: title.to_owned(), text: text.to_owned() });
@@ -73,10 +73,10 @@ pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
                 }
             }
             ParsedLink::Segment { messages, .. } => {
-                for message in objects(messages) {
+                for message in parse_lines(messages) {
                     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
                     for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
-                        let (kind, words) = words(said);
+                        let (kind, words) = read_words(said);
                         add(&format!("{role}{kind}"), &words);
                     }
                 }
@@ -88,7 +88,7 @@ pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
 }
 
 /// The kind and the text of a part of a message.
-fn words(part: &Value) -> (&'static str, String) {
+fn read_words(part: &Value) -> (&'static str, String) {
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(call) = part.get("call") {
@@ -109,8 +109,8 @@ pub fn as_json(thread: &ThreadId, called: &JournaledCall, links: &[Arc<str>]) ->
         .iter()
         .filter_map(|text| chain::read_link(text))
         .map(|link| match link {
-            ParsedLink::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
-            ParsedLink::Segment { messages, .. } => json!({ "messages": objects(messages) }),
+            ParsedLink::Base { system, tools } => json!({"system": system, "tools": parse_lines(tools)}),
+            ParsedLink::Segment { messages, .. } => json!({ "messages": parse_lines(messages) }),
             ParsedLink::Prompt { header, .. } => json!({ "header": header }),
         })
         .collect();
@@ -126,6 +126,6 @@ pub fn as_json(thread: &ThreadId, called: &JournaledCall, links: &[Arc<str>]) ->
 }
 
 /// The JSON values, one per line.
-fn objects(lines: &str) -> Vec<Value> {
+fn parse_lines(lines: &str) -> Vec<Value> {
     lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

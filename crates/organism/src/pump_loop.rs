@@ -109,28 +109,28 @@ pub struct RestChannels {
 }
 
 /// Runs until it is asked to stop or the log breaks. `rests` are the channels of a test that skips time.
-pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
+pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
     engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let wait = loop {
-        if let Some(ended) = settle(&mut engine, &mut lines, true) {
+        if let Some(ended) = settle_batch(&mut engine, &mut lines, true) {
             return ended;
         }
-        let pause = pause(&engine, &*lines.clock);
-        report(&engine, &lines, rests.as_ref());
+        let pause = measure_pause(&engine, &*lines.clock);
+        report_rest(&engine, &lines, rests.as_ref());
         tokio::select! {
             biased;
             wait = &mut lines.stop => break wait.unwrap_or(StopWait::Here(Duration::ZERO)),
             written = lines.written.recv() => match written {
                 Some(written) => {
                     engine.hear_writer(written);
-                    if let Some(ended) = settle(&mut engine, &mut lines, false) {
+                    if let Some(ended) = settle_batch(&mut engine, &mut lines, false) {
                         return ended;
                     }
                     engine.route_recorded();
                     engine.tick();
                 }
-                None => return gone("writer"),
+                None => return end_without("writer"),
             },
             count = lines.inputs.recv_many(&mut came, AT_ONCE), if engine.has_room() => {
                 if count == 0 {
@@ -140,7 +140,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
                     engine.input(input);
                     // The writer must not be idle while a whole batch could be on its way.
                     if n + 1 < count
-                        && let Some(ended) = settle(&mut engine, &mut lines, false)
+                        && let Some(ended) = settle_batch(&mut engine, &mut lines, false)
                     {
                         return ended;
                     }
@@ -156,11 +156,11 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
             }
         }
     };
-    drain(&mut engine, &mut lines, wait).await
+    drain_engine(&mut engine, &mut lines, wait).await
 }
 
 /// Reports to a test what the pump waits for.
-fn report(engine: &Engine, lines: &LoopChannels, rests: Option<&RestChannels>) {
+fn report_rest(engine: &Engine, lines: &LoopChannels, rests: Option<&RestChannels>) {
     let Some(rests) = rests else { return };
     let is_quiet = engine.is_idle() && lines.inputs.is_empty();
     let (out, next) = (engine.out_count(), engine.next_moment());
@@ -177,7 +177,7 @@ async fn asked_to_look(rests: Option<&RestChannels>) {
 
 /// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
-fn settle(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Option<LoopEnd> {
+fn settle_batch(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Option<LoopEnd> {
     if let Some(stop) = engine.broken() {
         return Some(LoopEnd::Broken(stop.clone()));
     }
@@ -185,7 +185,7 @@ fn settle(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Optio
         return Some(ended);
     }
     while let Some(batch) = engine.next_batch() {
-        lines.tail.writes(&batch.records);
+        lines.tail.add_written(&batch.records);
         let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
         let alone = at_rest && small && lines.inputs.is_empty();
         match (lines.batches)(batch, if alone { HandoverMode::AndWait } else { HandoverMode::Over }) {
@@ -201,7 +201,7 @@ fn settle(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Optio
                     return Some(ended);
                 }
             }
-            BatchHandover::Gone => return Some(gone("writer")),
+            BatchHandover::Gone => return Some(end_without("writer")),
         }
     }
     lines.tail.is_at(engine.last());
@@ -219,7 +219,7 @@ fn ask_reader(engine: &mut Engine, lines: &LoopChannels) -> Option<LoopEnd> {
                 break;
             }
             Err(TrySendError::Disconnected(_)) => {
-                return Some(gone("reader"));
+                return Some(end_without("reader"));
             }
         }
     }
@@ -227,25 +227,25 @@ fn ask_reader(engine: &mut Engine, lines: &LoopChannels) -> Option<LoopEnd> {
 }
 
 /// A thread that the pump cannot do without ended early.
-fn gone(who: &str) -> LoopEnd {
+fn end_without(who: &str) -> LoopEnd {
     LoopEnd::Broken(format!("the {who} of the log is gone").into())
 }
 
 /// The last records could not be written in time.
-fn unwritten(stall: Option<&str>) -> String {
+fn describe_unwritten(stall: Option<&str>) -> String {
     let why = stall.unwrap_or("the disk does not answer");
     format!("the last records could not be written ({why}); everything acknowledged is stored")
 }
 
 /// How long nothing needs to be done if no input comes.
-fn pause(engine: &Engine, clock: &dyn Clock) -> Duration {
+fn measure_pause(engine: &Engine, clock: &dyn Clock) -> Duration {
     let idle = if engine.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
     let due = engine.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
 
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
-async fn drain(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) -> LoopEnd {
+async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) -> LoopEnd {
     let (grace, last_write, is_everywhere) = match wait {
         StopWait::Here(grace) => (grace, grace.max(LAST_WRITE), false),
         StopWait::Everywhere(grace) => (grace, LAST_WRITE, true),
@@ -263,16 +263,16 @@ async fn drain(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) ->
             // Such a stop may take longer than an attempt, which still ends at its time.
             engine.tick();
         }
-        if let Some(ended) = settle(engine, lines, false) {
+        if let Some(ended) = settle_batch(engine, lines, false) {
             return ended;
         }
-        let pause = pause(engine, &*lines.clock);
+        let pause = measure_pause(engine, &*lines.clock);
         tokio::select! {
             biased;
             () = &mut over => break,
             written = lines.written.recv() => match written {
                 Some(written) => engine.input(PumpInput::Written(written)),
-                None => return gone("writer"),
+                None => return end_without("writer"),
             },
             input = lines.inputs.recv(), if engine.has_room() => match input {
                 Some(input) => engine.input(input),
@@ -286,23 +286,23 @@ async fn drain(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) ->
     engine.checkpoint_soon();
     let mut too_long = pin!(tokio::time::sleep(last_write));
     while !engine.is_flushed() {
-        if let Some(ended) = settle(engine, lines, false) {
+        if let Some(ended) = settle_batch(engine, lines, false) {
             return ended;
         }
         tokio::select! {
             biased;
             () = &mut too_long => {
-                return LoopEnd::Broken(unwritten(engine.stall_words()).into());
+                return LoopEnd::Broken(describe_unwritten(engine.stall_words()).into());
             }
             written = lines.written.recv() => match written {
                 Some(written) => engine.input(PumpInput::Written(written)),
-                None => return gone("writer"),
+                None => return end_without("writer"),
             },
             // An asker that comes now gets a refusal at once: it is too late.
             Some(input) = lines.inputs.recv() => engine.input(input),
         }
     }
-    if let Some(ended) = settle(engine, lines, false) {
+    if let Some(ended) = settle_batch(engine, lines, false) {
         return ended;
     }
     LoopEnd::Drained(out)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, interval};
 
-use super::broker::telling;
+use super::broker::build_reporter;
 use systole_bus::{Broker, RefusedConnection, RefusedConnections};
 use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
@@ -39,12 +39,16 @@ impl BrokerReports {
             }
         };
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let task = tasks::start(TaskKind::Pump, hear(refusals, ordered, telling(pump)), async |_| ());
+        let task = tasks::start(
+            TaskKind::Pump,
+            hear_refusals(refusals, ordered, build_reporter(pump)),
+            async |_| (),
+        );
         Some(BrokerReports { orders, task })
     }
 
     /// Reports all refusals that were only counted so far.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn settle_counts(&self) {
         let (settled, is_settled) = oneshot::channel();
         // If the task is gone, it has nothing to report.
         if self.orders.send(settled).await.is_ok() {
@@ -59,7 +63,7 @@ impl BrokerReports {
     }
 }
 
-async fn hear(
+async fn hear_refusals(
     mut refusals: RefusedConnections,
     mut ordered: mpsc::Receiver<oneshot::Sender<()>>,
     tell: BrokerReporter,
@@ -71,7 +75,7 @@ async fn hear(
             biased;
             refusal = refusals.next() => {
                 let Some(refusal) = refusal else { return };
-                tally.count(event(refusal));
+                tally.count(build_event(refusal));
                 None
             }
             _ = look.tick() => None,
@@ -88,7 +92,7 @@ async fn hear(
     }
 }
 
-fn event(refusal: RefusedConnection) -> TalliedEvent {
+fn build_event(refusal: RefusedConnection) -> TalliedEvent {
     let example = refusal.from.map_or_else(String::new, |from| format!(": from {from}"));
     TalliedEvent { code: Code::BusViolation, what: TalliedEvent::NOT_LET_IN.to_owned(), example }
 }

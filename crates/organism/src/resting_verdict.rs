@@ -51,7 +51,7 @@ pub struct ExportedProof {
 impl RestingVerdict {
     /// Whether the file is not any more what was verified.
     pub fn is_outdated(&self) -> bool {
-        self.seen.as_ref().is_some_and(|seen| *seen != FileState::of(&self.file))
+        self.seen.as_ref().is_some_and(|seen| *seen != FileState::read_state(&self.file))
     }
 
     /// Whether it is an export.
@@ -69,7 +69,7 @@ type StampedFile = (u64, u64, u64, i64, i64);
 
 impl FileState {
     /// The state of a log.
-    pub fn of(log: &Path) -> FileState {
+    pub fn read_state(log: &Path) -> FileState {
         let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
         let mut wal = log.clone().into_os_string();
         wal.push("-wal");

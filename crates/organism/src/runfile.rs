@@ -32,12 +32,12 @@ impl Credential {
     }
 
     /// A credential that was generated elsewhere.
-    pub fn given(token: String) -> Credential {
+    pub fn from_token(token: String) -> Credential {
         Credential(token)
     }
 
     /// Whether `shown` is this credential. The time does not depend on how much of it matches.
-    pub fn is(&self, shown: &str) -> bool {
+    pub fn matches(&self, shown: &str) -> bool {
         let pairs = self.0.bytes().zip(shown.bytes());
         let differing = pairs.fold(0, |sum, (ours, theirs)| std::hint::black_box(sum | (ours ^ theirs)));
         differing == 0 && self.0.len() == shown.len()
@@ -99,8 +99,8 @@ pub struct PostedRunFile {
 
 impl PostedRunFile {
     /// How long a stop of this process waits for workers, if `systole stop --drain` asked for that.
-    pub fn drain(&self) -> Option<Duration> {
-        let run = RunFile::read(&self.path).filter(|run| run.pid == self.pid)?;
+    pub fn read_drain(&self) -> Option<Duration> {
+        let run = RunFile::read_file(&self.path).filter(|run| run.pid == self.pid)?;
         run.drain_ms.map(Duration::from_millis)
     }
 }
@@ -108,7 +108,7 @@ impl PostedRunFile {
 impl Drop for PostedRunFile {
     fn drop(&mut self) {
         // Another organism may have taken the log in the meantime.
-        if RunFile::read(&self.path).is_none_or(|run| run.pid == self.pid) {
+        if RunFile::read_file(&self.path).is_none_or(|run| run.pid == self.pid) {
             // A file that stays behind names a dead process, so it is ignored.
             let _left = std::fs::remove_file(&self.path);
         }
@@ -118,7 +118,7 @@ impl Drop for PostedRunFile {
 impl RunFile {
     /// The path of a log's run file. Links are resolved, so that a log has one run file whatever path is
     /// used.
-    pub fn path(log: &Path) -> PathBuf {
+    pub fn find_path(log: &Path) -> PathBuf {
         let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
         let mut path = log.into_os_string();
         path.push(".run");
@@ -126,23 +126,23 @@ impl RunFile {
     }
 
     /// The files with the output of organisms in the background: of the last start, and of the one before.
-    pub fn outputs(log: &Path) -> [PathBuf; 2] {
-        ["out", "out.before"].map(|ending| RunFile::path(log).with_extension(ending))
+    pub fn output_paths(log: &Path) -> [PathBuf; 2] {
+        ["out", "out.before"].map(|ending| RunFile::find_path(log).with_extension(ending))
     }
 
     /// Writes it next to the log and replaces an older one.
-    pub fn post(&self, log: &Path) -> std::io::Result<PostedRunFile> {
-        Ok(PostedRunFile { path: self.write(log)?, pid: self.pid })
+    pub fn post_beside(&self, log: &Path) -> std::io::Result<PostedRunFile> {
+        Ok(PostedRunFile { path: self.write_beside(log)?, pid: self.pid })
     }
 
     /// Lets the next signal to its process mean a stop that waits so long for workers, or an ordinary one.
     pub fn set_drain(self, log: &Path, time: Option<Duration>) -> std::io::Result<()> {
         let drain_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        RunFile { drain_ms, ..self }.write(log).map(drop)
+        RunFile { drain_ms, ..self }.write_beside(log).map(drop)
     }
 
-    fn write(&self, log: &Path) -> std::io::Result<PathBuf> {
-        let path = RunFile::path(log);
+    fn write_beside(&self, log: &Path) -> std::io::Result<PathBuf> {
+        let path = RunFile::find_path(log);
         let fresh = path.with_extension("run.new");
         // Only the organism that holds the log gets here, and who ends it. An existing file was left by a killed one.
         let _absent = std::fs::remove_file(&fresh);
@@ -161,13 +161,13 @@ impl RunFile {
 
     /// The run file of the process that holds this log. `None` if no organism runs on it, or if it has closed its door
     /// and drains.
-    pub fn of(log: &Path) -> Option<RunFile> {
+    pub fn find_running(log: &Path) -> Option<RunFile> {
         RunFile::of_holder(log).filter(|run| run.drain_ms.is_none())
     }
 
     /// The same, also if it drains.
     pub fn of_holder(log: &Path) -> Option<RunFile> {
-        let read = RunFile::read(&RunFile::path(log))?;
+        let read = RunFile::read_file(&RunFile::find_path(log))?;
         // Another process may have this process id by now.
         sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
@@ -186,20 +186,20 @@ impl RunFile {
             .find(|log| RunFile::of_holder(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
     }
 
-    fn read(path: &Path) -> Option<RunFile> {
+    fn read_file(path: &Path) -> Option<RunFile> {
         let file = std::fs::File::open(path).ok()?;
         serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()
     }
 
     /// The run file of this user's organism that listens on an address of this machine, if there is one.
-    pub fn at(address: SocketAddr) -> Option<RunFile> {
+    pub fn find_at(address: SocketAddr) -> Option<RunFile> {
         let logs = files_of_listeners(address.port()).into_iter();
         let logs = logs.filter_map(|file| Some(PathBuf::from(file.to_str()?.strip_suffix(".lock")?)));
-        logs.filter_map(|log| RunFile::of(&log)).find(|run| run.address.port() == address.port())
+        logs.filter_map(|log| RunFile::find_running(&log)).find(|run| run.address.port() == address.port())
     }
 
     /// A description of the organism, for people.
-    pub fn who(&self) -> String {
+    pub fn describe(&self) -> String {
         let folder = self.file.parent().unwrap_or(Path::new("")).display();
         format!("the organism {} in {folder} (process {})", self.organism, self.pid)
     }
@@ -228,18 +228,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
         let held = held(&log);
-        let posted = run_file(std::process::id()).post(&log).unwrap();
-        let path = RunFile::path(&log);
+        let posted = run_file(std::process::id()).post_beside(&log).unwrap();
+        let path = RunFile::find_path(&log);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let read = RunFile::of(&log).unwrap();
-        assert!(read.token.is("0123456789abcdef0123456789abcdef"));
-        assert_eq!(read.who(), format!("the organism hello in /hello (process {})", std::process::id()));
+        let read = RunFile::find_running(&log).unwrap();
+        assert!(read.token.matches("0123456789abcdef0123456789abcdef"));
+        assert_eq!(read.describe(), format!("the organism hello in /hello (process {})", std::process::id()));
         drop(posted);
-        assert!(!path.exists() && RunFile::of(&log).is_none());
-        let _posted = run_file(std::process::id()).post(&log).unwrap();
+        assert!(!path.exists() && RunFile::find_running(&log).is_none());
+        let _posted = run_file(std::process::id()).post_beside(&log).unwrap();
         drop(held);
         assert!(
-            RunFile::of(&log).is_none(),
+            RunFile::find_running(&log).is_none(),
             "a process that lives and does not hold the log does not run it"
         );
     }
@@ -252,12 +252,12 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let dead = child.id();
         child.wait().unwrap();
-        std::fs::write(RunFile::path(&log), serde_json::to_vec(&run_file(dead)).unwrap()).unwrap();
-        assert!(RunFile::of(&log).is_none());
-        let _posted = run_file(std::process::id()).post(&log).unwrap();
-        assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
-        std::fs::write(RunFile::path(&log), "{").unwrap();
-        assert!(RunFile::of(&log).is_none(), "half a file is no run file");
+        std::fs::write(RunFile::find_path(&log), serde_json::to_vec(&run_file(dead)).unwrap()).unwrap();
+        assert!(RunFile::find_running(&log).is_none());
+        let _posted = run_file(std::process::id()).post_beside(&log).unwrap();
+        assert_eq!(RunFile::find_running(&log).unwrap().pid, std::process::id());
+        std::fs::write(RunFile::find_path(&log), "{").unwrap();
+        assert!(RunFile::find_running(&log).is_none(), "half a file is no run file");
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(RunFile::log_beside(&file), None);
         let held = held(&log);
         let run = RunFile { file: file.clone(), ..run_file(std::process::id()) };
-        let _posted = run.post(&log).unwrap();
+        let _posted = run.post_beside(&log).unwrap();
         assert_eq!(RunFile::log_beside(&file), Some(std::fs::canonicalize(&log).unwrap()));
         let another = folder.path().join("another.yaml");
         std::fs::write(&another, "").unwrap();
@@ -283,10 +283,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
         let _held = held(&log);
-        let path = RunFile::path(&log);
+        let path = RunFile::find_path(&log);
         std::fs::write(path.with_extension("run.new"), "{").unwrap();
-        let posted = run_file(std::process::id()).post(&log).unwrap();
-        assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
+        let posted = run_file(std::process::id()).post_beside(&log).unwrap();
+        assert_eq!(RunFile::find_running(&log).unwrap().pid, std::process::id());
         drop(posted);
         let left = std::fs::read_dir(folder.path()).unwrap().flatten();
         assert!(left.into_iter().all(|file| !file.file_name().to_string_lossy().contains(".run")));
@@ -302,7 +302,7 @@ mod tests {
             "0123456789abcdef0123456789abcdef0",
             "1123456789abcdef0123456789abcdef",
         ] {
-            assert!(!token.is(wrong), "{wrong}");
+            assert!(!token.matches(wrong), "{wrong}");
         }
         assert!(!format!("{:?}", run_file(1)).contains("0123"));
         assert_ne!(Credential::draw().unwrap().secret(), Credential::draw().unwrap().secret());

@@ -88,19 +88,19 @@ pub struct Organism {
 }
 
 /// The pump's ports.
-fn ports(
+fn build_ports(
     secret: &[u8; 32],
     leases: Arc<dyn Leases>,
     (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
     (steps, clock): (Arc<dyn StepObserver>, Arc<dyn Clock>),
 ) -> Result<Ports, StartFault> {
-    let seeds = Arc::new(KernelSeeds::new().map_err(unmade)?);
+    let seeds = Arc::new(KernelSeeds::new().map_err(wrap_io_error)?);
     let tokens = Arc::new(HmacTokens::new(secret));
     Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
 }
 
 /// The configurations of open calls, and the current one.
-fn pages(
+fn read_pages(
     state: &PumpState,
     current: &Arc<Composition>,
     reader: &dyn LogReader,
@@ -132,12 +132,12 @@ fn pages(
 pub fn orphans_of(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, StartFault> {
     let state = wake::recover(reader, &NoObserver)?.state;
     // Who may call whom does not depend on a folder.
-    let pages = pages(&state, &Arc::new(current.clone()), reader, Path::new(""))?;
+    let pages = read_pages(&state, &Arc::new(current.clone()), reader, Path::new(""))?;
     Ok(orphans::among(reader, state.threads.values(), current, &pages.all)?)
 }
 
 /// The state from the log, all configurations that it needs, the last log position, and the orphans.
-fn recovered(
+fn recover_state(
     log: &OwnedLog,
     composition: &Arc<Composition>,
     directory: &Path,
@@ -145,7 +145,7 @@ fn recovered(
 ) -> Result<(RecoveredLog, Arc<CompositionPages>, Position, Vec<Orphan>), StartFault> {
     let reader = &*log.reader;
     let mut recovered = wake::recover(reader, steps)?;
-    let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
+    let pages = Arc::new(read_pages(&recovered.state, composition, reader, directory)?);
     let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
     recovered.state.book = book;
@@ -181,27 +181,27 @@ fn take_up(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
 }
 
 /// Wraps an error of the operating system.
-fn unmade(error: std::io::Error) -> StartFault {
+fn wrap_io_error(error: std::io::Error) -> StartFault {
     StartFault::Machine(system::told(&error))
 }
 
 impl Organism {
     /// Opens the log, continues from its state, and starts all listeners.
     pub async fn start(plan: RunPlan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, false, None)).await
+        Box::pin(Organism::begin_run(plan, false, None)).await
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
     pub async fn start_without_deliveries(plan: RunPlan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, true, None)).await
+        Box::pin(Organism::begin_run(plan, true, None)).await
     }
 
     /// Starts it for a test, on a clock that the test moves.
     pub async fn start_rehearsed(plan: RunPlan, rehearsed: RehearsalParts) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
+        Box::pin(Organism::begin_run(plan, false, Some(rehearsed))).await
     }
 
-    async fn begin(
+    async fn begin_run(
         plan: RunPlan,
         is_still: bool,
         rehearsed: Option<RehearsalParts>,
@@ -209,20 +209,21 @@ impl Organism {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, is_still)?;
         let program = tokio::task::spawn_blocking(own_hash);
-        let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
-        let (places, how) = (OrganismPlaces::of(&plan), (plan.stands_by, plan.given_up));
-        let log = Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
+        let broker = Box::pin(keeping::connect_broker(&plan, is_still)).await?;
+        let (places, how) = (OrganismPlaces::from_plan(&plan), (plan.stands_by, plan.given_up));
+        let log =
+            Box::pin(keeping::open_log(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
-        let proof = proving::opened(plan.proof, &*log.reader)?;
+        let proof = proving::open_signer(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
-        let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
+        let (state, pages, last, orphans) = recover_state(&log, &composition, &plan.directory, &*plan.steps)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
         let used = used_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
             (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
-        let (followed, tail) = LogTail::of(log.reader.clone(), last);
-        let (voice, (clock, rests)) = (Voice::beside(followed.end()), clock_of(rehearsed));
+        let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
+        let (voice, (clock, rests)) = (Voice::from_tail(followed.end()), clock_of(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
@@ -231,19 +232,20 @@ impl Organism {
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = all_carriers(&composition, &state.state, gear, reports)?;
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
-        let WritableLog { writer, secret, alarms, notes } = log.writing()?;
-        let (writer, written) = start_writer(writer, &alarms).map_err(unmade)?;
-        let ports = ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
+        let WritableLog { writer, secret, alarms, notes } = log.into_writable()?;
+        let (writer, written) = start_writer(writer, &alarms).map_err(wrap_io_error)?;
+        let ports =
+            build_ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
         let engine = take_up(engine.hold_deliveries(is_still).without(plan.given_up), &orphans, &carriers);
-        let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
-        let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
+        let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
+        let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
-        let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
+        let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.queue(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
             composition,
             places,
@@ -286,7 +288,7 @@ impl Organism {
     }
 
     /// The handle for doors and commands.
-    pub fn front(&self) -> &OrganismHandle {
+    pub fn handle(&self) -> &OrganismHandle {
         &self.front
     }
 
@@ -301,8 +303,8 @@ impl Organism {
     }
 
     /// How to reach the organism's own broker, if it has one.
-    pub fn reachable(&self) -> Option<&BrokerAddress> {
-        self.own.as_ref().map(Own::reachable)
+    pub fn broker_address(&self) -> Option<&BrokerAddress> {
+        self.own.as_ref().map(Own::address)
     }
 
     /// Open calls that no listener served when the organism started.
@@ -316,18 +318,18 @@ impl Organism {
     }
 
     /// Waits until the pump ends by itself. That happens only if the log breaks.
-    pub async fn broke(&mut self) -> LoopEnd {
+    pub async fn wait_for_break(&mut self) -> LoopEnd {
         let ended = match self.over.take() {
             Some(ended) => ended,
-            None => word(&mut self.ended).await,
+            None => take_end(&mut self.ended).await,
         };
         self.over.insert(ended).clone()
     }
 
     /// Waits until another pump has taken over the log, and returns a description of it. Waits forever if that is
     /// impossible.
-    pub fn ousted(&self) -> impl Future<Output = String> + use<> {
-        let lead = self.lead();
+    pub fn wait_for_takeover(&self) -> impl Future<Output = String> + use<> {
+        let lead = self.ownership();
         async move {
             match lead {
                 Some(lead) => lead.is_lost().await,
@@ -337,24 +339,24 @@ impl Organism {
     }
 
     /// Whether this organism may still write the log. `None` if the log cannot be taken over.
-    pub fn lead(&self) -> Option<LogOwnership> {
+    pub fn ownership(&self) -> Option<LogOwnership> {
         self.lead.clone()
     }
 
     /// Stops: takes nothing new, waits for replies, flushes the log, ends all programs.
     pub async fn stop(mut self, wait: impl Into<StopWait>) -> LoopEnd {
         if let Some(own) = &self.own {
-            own.settle().await;
+            own.settle_events().await;
         }
         if let Some(refusals) = self.refusals {
-            refusals.settle().await;
+            refusals.settle_counts().await;
             refusals.close().await;
         }
         // If the pump ended before, its result is already waiting.
         let _heard_before = self.stop.send(wait.into());
         let ended = match self.over {
             Some(ended) => ended,
-            None => word(&mut self.ended).await,
+            None => take_end(&mut self.ended).await,
         };
         self.carriers.stop().await;
         if let Some(proof) = self.proof {
@@ -385,7 +387,7 @@ impl Organism {
 }
 
 /// The pump's result. It can be received once.
-async fn word(ended: &mut oneshot::Receiver<LoopEnd>) -> LoopEnd {
+async fn take_end(ended: &mut oneshot::Receiver<LoopEnd>) -> LoopEnd {
     ended.await.unwrap_or_else(|_| LoopEnd::Broken("the pump ended without a reason".to_owned().into()))
 }
 
@@ -451,7 +453,7 @@ fn start_reader(
                 }
             }
         })
-        .map_err(unmade)?;
+        .map_err(wrap_io_error)?;
     Ok(lookups)
 }
 
@@ -464,11 +466,11 @@ fn start_pump(
     let to_close = room.clone();
     let work = async move {
         // The code that stops the organism receives this result. If no one does, the process is ending.
-        drop(end.send(pump_loop::run(engine, lines, rests).await));
-        room.close();
+        drop(end.send(pump_loop::run_loop(engine, lines, rests).await));
+        room.close_room();
     };
     // Everyone still waiting for a receipt learns that no answer will come.
-    tasks::start_apart("pump", TaskKind::Pump, work, async move |_| to_close.close())
+    tasks::start_apart("pump", TaskKind::Pump, work, async move |_| to_close.close_room())
 }
 
 /// Routes carriers' reports: documents to the validators, everything else directly to the pump.
@@ -481,7 +483,7 @@ fn start_sorter(
         while let Some(report) = heard.recv().await {
             let taken = match report {
                 CarrierReport::Said { listener, speech, ticket } => {
-                    door.hand(Raw::Said { listener, speech, ticket }).await
+                    door.hand_in(Raw::Said { listener, speech, ticket }).await
                 }
                 CarrierReport::Misplaced { listener, speech, ticket } => {
                     let stray = UnmatchedDocument { ticket, ..admit::misplaced(&listener, &speech) };

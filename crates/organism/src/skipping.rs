@@ -61,7 +61,7 @@ impl SkippedTime {
     }
 
     /// Returns the activity. It includes everything that the pump received before.
-    pub async fn activity(&mut self) -> OrganismActivity {
+    pub async fn read_activity(&mut self) -> OrganismActivity {
         let before = self.rest.borrow_and_update().turn;
         self.look.notify_one();
         let rest = loop {
@@ -87,7 +87,7 @@ impl SkippedTime {
     }
 
     /// Waits until something changes after the last `activity`.
-    pub async fn change(&mut self) {
+    pub async fn wait_for_change(&mut self) {
         tokio::select! {
             _ = self.rest.changed() => {}
             _ = self.sleepers.changed() => {}

@@ -44,7 +44,7 @@ impl Kept {
 }
 
 /// Each change adds one message, so a panic under the lock leaves the data intact.
-fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock_kept(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -59,21 +59,21 @@ pub(super) struct Voice {
 
 impl Voice {
     /// A voice for the log with this tail.
-    pub(super) fn beside(tail: watch::Receiver<Position>) -> Voice {
+    pub(super) fn from_tail(tail: watch::Receiver<Position>) -> Voice {
         Voice { kept: Arc::default(), said: watch::channel(0).0, tail }
     }
 
     /// Passes on a message if it is for the live view only.
-    pub(super) fn pass(&self, judged: &JudgedDocument, whole: bool) {
+    pub(super) fn pass_live(&self, judged: &JudgedDocument, whole: bool) {
         if let JudgedContent::Progress { words } = &judged.said {
             let lease = &judged.lease;
             let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
-            self.say(LiveMessage { listener, id, words, whole, at: *self.tail.borrow() });
+            self.say_live(LiveMessage { listener, id, words, whole, at: *self.tail.borrow() });
         }
     }
 
-    fn say(&self, spoken: LiveMessage) {
-        let mut kept = locked(&self.kept);
+    fn say_live(&self, spoken: LiveMessage) {
+        let mut kept = lock_kept(&self.kept);
         if kept.words.len() == KEPT {
             kept.words.pop_front();
             kept.before = kept.before.saturating_add(1);
@@ -86,8 +86,8 @@ impl Voice {
 
     /// Listens to a thread and the threads below it, or to all. With `from`, it starts with the kept messages since
     /// that log position; without it, it starts now.
-    pub(super) fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
-        let next = if from.is_some() { 0 } else { locked(&self.kept).end() };
+    pub(super) fn listen(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
+        let next = if from.is_some() { 0 } else { lock_kept(&self.kept).end() };
         let said = self.said.subscribe();
         LiveObserver { kept: self.kept.clone(), said, next, from: from.unwrap_or_default(), thread }
     }
@@ -108,7 +108,7 @@ impl LiveObserver {
     /// The next message. `None` when no listener can send any more. Cancel-safe: dropping it loses nothing.
     pub async fn next(&mut self) -> Option<LiveMessage> {
         loop {
-            if let Some(spoken) = self.kept() {
+            if let Some(spoken) = self.next_kept() {
                 return Some(spoken);
             }
             self.said.changed().await.ok()?;
@@ -116,8 +116,8 @@ impl LiveObserver {
     }
 
     /// The next kept message.
-    fn kept(&mut self) -> Option<LiveMessage> {
-        let kept = locked(&self.kept);
+    fn next_kept(&mut self) -> Option<LiveMessage> {
+        let kept = lock_kept(&self.kept);
         let first = usize::try_from(self.next.saturating_sub(kept.before)).unwrap_or(usize::MAX);
         let wanted = |spoken: &LiveMessage| {
             spoken.at >= self.from && self.thread.as_ref().is_none_or(|own| spoken.id.thread.is_within(own))
@@ -151,23 +151,23 @@ mod tests {
     }
 
     fn voice() -> Voice {
-        Voice::beside(watch::channel(Position(0)).1)
+        Voice::from_tail(watch::channel(Position(0)).1)
     }
 
     fn heard(hearing: &mut LiveObserver) -> Vec<String> {
-        std::iter::from_fn(|| hearing.kept()).map(|spoken| spoken.words).collect()
+        std::iter::from_fn(|| hearing.next_kept()).map(|spoken| spoken.words).collect()
     }
 
     #[test]
     fn each_hears_its_own_thread_since_its_place_in_the_log() {
         let voice = voice();
         let words = [(ONE, "before", 3), (ONE, "own", 4), (TWO, "other", 4)];
-        words.iter().for_each(|(thread, words, at)| voice.say(spoken(thread, words, *at)));
+        words.iter().for_each(|(thread, words, at)| voice.say_live(spoken(thread, words, *at)));
         let own = || ThreadId::parse(ONE).ok();
-        let mut late = voice.hear(Some(Position(4)), own());
-        let mut now = voice.hear(None, own());
-        let mut all = voice.hear(Some(Position(0)), None);
-        voice.say(spoken(&format!("{ONE}.work"), "below", 5));
+        let mut late = voice.listen(Some(Position(4)), own());
+        let mut now = voice.listen(None, own());
+        let mut all = voice.listen(Some(Position(0)), None);
+        voice.say_live(spoken(&format!("{ONE}.work"), "below", 5));
         assert_eq!(heard(&mut late), ["own", "below"]);
         assert_eq!(heard(&mut now), ["below"]);
         assert_eq!(heard(&mut all), ["before", "own", "other", "below"]);
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn who_falls_behind_hears_the_newest_and_no_more_is_kept() {
         let voice = voice();
-        let mut slow = voice.hear(None, None);
+        let mut slow = voice.listen(None, None);
         for n in 0..3 * KEPT {
-            voice.say(spoken(ONE, &n.to_string(), 1));
+            voice.say_live(spoken(ONE, &n.to_string(), 1));
         }
         let heard = heard(&mut slow);
         assert_eq!(heard.len(), KEPT);

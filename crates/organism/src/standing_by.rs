@@ -31,7 +31,7 @@ impl Drop for StandbyNote {
     }
 }
 
-fn path(log: &Path) -> PathBuf {
+fn find_path(log: &Path) -> PathBuf {
     let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
     let mut path = log.into_os_string();
     path.push(".stands-by");
@@ -40,8 +40,8 @@ fn path(log: &Path) -> PathBuf {
 
 impl StandbyStatus {
     /// Writes the note next to the copy and replaces an older one.
-    pub fn note(&self, log: &Path) -> std::io::Result<StandbyNote> {
-        let path = path(log);
+    pub fn write_note(&self, log: &Path) -> std::io::Result<StandbyNote> {
+        let path = find_path(log);
         let mut fresh = path.clone().into_os_string();
         fresh.push(".new");
         std::fs::write(&fresh, serde_json::to_vec(self)?)?;
@@ -50,8 +50,8 @@ impl StandbyStatus {
     }
 
     /// The note of the process that holds the copy. `None` if that process is not on standby.
-    pub fn of(log: &Path, pid: u32) -> Option<StandbyStatus> {
-        let file = std::fs::File::open(path(log)).ok()?;
+    pub fn read_note(log: &Path, pid: u32) -> Option<StandbyStatus> {
+        let file = std::fs::File::open(find_path(log)).ok()?;
         let read: StandbyStatus = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
         (read.pid == pid).then_some(read)
     }
@@ -67,14 +67,14 @@ mod tests {
         let log = folder.path().join("hello.db");
         std::fs::write(&log, "").unwrap();
         let note = |leader: &str| StandbyStatus { pid: 7, leader: leader.to_owned() };
-        let first = note("process 1 on a").note(&log).unwrap();
-        assert_eq!(StandbyStatus::of(&log, 7), Some(note("process 1 on a")));
-        assert_eq!(StandbyStatus::of(&log, 8), None);
+        let first = note("process 1 on a").write_note(&log).unwrap();
+        assert_eq!(StandbyStatus::read_note(&log, 7), Some(note("process 1 on a")));
+        assert_eq!(StandbyStatus::read_note(&log, 8), None);
         drop(first);
-        assert_eq!(StandbyStatus::of(&log, 7), None);
-        let _second = note("process 2 on b").note(&log).unwrap();
-        std::fs::write(path(&log), "{").unwrap();
-        assert_eq!(StandbyStatus::of(&log, 7), None, "half a note says nothing");
+        assert_eq!(StandbyStatus::read_note(&log, 7), None);
+        let _second = note("process 2 on b").write_note(&log).unwrap();
+        std::fs::write(find_path(&log), "{").unwrap();
+        assert_eq!(StandbyStatus::read_note(&log, 7), None, "half a note says nothing");
         let names = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 2, "the log and its note");
     }

@@ -8,26 +8,26 @@ use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 
 /// The text as an element that the listener takes: a question of the talk vocabulary, or its only element that
 /// consists of text.
-pub fn steer(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
-    Ok(around(&said(composition, listener, text)?))
+pub fn build_steer(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
+    Ok(wrap_said(&write_element(composition, listener, text)?))
 }
 
 /// The text as a question of the talk vocabulary.
-pub fn question(text: &str) -> Payload {
-    around(&asked(text))
+pub fn build_question(text: &str) -> Payload {
+    wrap_said(&write_question(text))
 }
 
-fn around(said: &Payload) -> Payload {
+fn wrap_said(said: &Payload) -> Payload {
     Payload::write(namespaces::CORE, "steer", |inside| inside.payload(said))
 }
 
-fn asked(text: &str) -> Payload {
+fn write_question(text: &str) -> Payload {
     Payload::write(namespaces::TALK, "ask", |inside| inside.text(text))
 }
 
-fn said(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
+fn write_element(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
     if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
-        return Ok(asked(text));
+        return Ok(write_question(text));
     }
     let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
     if let (Some(only), None) = (made.next(), made.next()) {

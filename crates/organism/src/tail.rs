@@ -49,7 +49,7 @@ impl FollowedRecord {
     }
 
     /// Its form for clients; `write` makes it if this is the first request for it.
-    pub fn shown(&self, write: impl FnOnce(&FollowedRecord) -> Vec<u8>) -> &[u8] {
+    pub fn show_once(&self, write: impl FnOnce(&FollowedRecord) -> Vec<u8>) -> &[u8] {
         self.shown.get_or_init(|| write(self).into_boxed_slice())
     }
 }
@@ -78,7 +78,7 @@ struct KeptRecord {
 }
 
 impl KeptRecord {
-    fn shared(&mut self) -> SharedRecord {
+    fn share_record(&mut self) -> SharedRecord {
         let KeptRecord { position, record, shared } = self;
         shared.get_or_insert_with(|| FollowedRecord::new(*position, record.clone())).clone()
     }
@@ -110,14 +110,14 @@ struct Letters {
 }
 
 /// Each change under the lock is complete before anything can panic.
-fn locked<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_guarded<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inbox {
     /// Adds a record. `before` is the position before it.
-    fn put(&self, before: Position, placed: &SharedRecord) {
-        let mut letters = locked(&self.letters);
+    fn put_record(&self, before: Position, placed: &SharedRecord) {
+        let mut letters = lock_guarded(&self.letters);
         if letters.full_at.is_some() {
             return;
         }
@@ -133,26 +133,26 @@ impl Inbox {
     }
 
     fn overflows(&self, before: Position) {
-        locked(&self.letters).full_at.get_or_insert(before);
+        lock_guarded(&self.letters).full_at.get_or_insert(before);
         self.came.notify_one();
     }
 
-    fn ends(&self) {
-        locked(&self.letters).ended = true;
+    fn end_log(&self) {
+        lock_guarded(&self.letters).ended = true;
         self.came.notify_one();
     }
 }
 
 impl Board {
     /// Keeps the next record, and gives it to the followers of its thread and of the threads above it.
-    fn add(&mut self, record: Arc<Record>) {
+    fn add_record(&mut self, record: Arc<Record>) {
         let before = self.end;
         self.end = Position(before.0 + 1);
         let mut kept = KeptRecord { position: self.end, record, shared: None };
         let mut place = (!self.inboxes.is_empty()).then(|| kept.record.header.thread.clone());
         while let Some(thread) = place {
             for inbox in self.inboxes.get(&thread).into_iter().flatten() {
-                inbox.put(before, &kept.shared());
+                inbox.put_record(before, &kept.share_record());
             }
             place = thread.parent();
         }
@@ -175,7 +175,7 @@ impl Board {
     }
 
     /// The next records after a position, as many as an inbox holds; `None` if they are no longer kept.
-    fn after(&mut self, at: Position) -> Option<Vec<SharedRecord>> {
+    fn take_after(&mut self, at: Position) -> Option<Vec<SharedRecord>> {
         let missing = self.end.0.saturating_sub(at.0);
         let first = self.kept.len().checked_sub(usize::try_from(missing).ok()?)?;
         let mut bytes = 0;
@@ -184,26 +184,28 @@ impl Board {
             bytes += kept.record.body.len().max(1);
             is_first || bytes <= INBOX_BYTES
         };
-        Some(self.kept.range_mut(first..).take(INBOX).take_while(fits).map(KeptRecord::shared).collect())
+        Some(
+            self.kept.range_mut(first..).take(INBOX).take_while(fits).map(KeptRecord::share_record).collect(),
+        )
     }
 }
 
 impl LogEnd {
     /// The writer has these records.
-    pub fn writes(&mut self, records: &[Arc<Record>]) {
+    pub fn add_written(&mut self, records: &[Arc<Record>]) {
         self.writing.extend(records.iter().cloned());
     }
 
     /// The log is on disk up to this position: its followers get the records.
     pub fn is_at(&mut self, last: Position) {
-        let mut board = locked(&self.board);
+        let mut board = lock_guarded(&self.board);
         if board.end == last {
             return;
         }
         while board.end < last
             && let Some(record) = self.writing.pop_front()
         {
-            board.add(record);
+            board.add_record(record);
         }
         if board.end < last {
             board.skip_to(last);
@@ -215,15 +217,15 @@ impl LogEnd {
 
 impl Drop for LogEnd {
     fn drop(&mut self) {
-        let mut board = locked(&self.board);
+        let mut board = lock_guarded(&self.board);
         board.ended = true;
-        board.inboxes.values().flatten().for_each(|inbox| inbox.ends());
+        board.inboxes.values().flatten().for_each(|inbox| inbox.end_log());
     }
 }
 
 impl LogTail {
     /// The tail of a log whose last position is `last`, for its followers and for the pump.
-    pub fn of(reader: Arc<dyn LogReader>, last: Position) -> (LogTail, LogEnd) {
+    pub fn open_tail(reader: Arc<dyn LogReader>, last: Position) -> (LogTail, LogEnd) {
         let (end, ends) = watch::channel(last);
         let board = Arc::new(Mutex::new(Board { end: last, ..Board::default() }));
         let writing = VecDeque::new();
@@ -242,11 +244,11 @@ impl LogTail {
     }
 
     /// Adds a follower of a thread. It gets all records after `from` of the returned place.
-    fn place(&self, thread: &ThreadId) -> Place {
+    fn add_follower(&self, thread: &ThreadId) -> Place {
         let inbox = Arc::new(Inbox::default());
-        let mut board = locked(&self.board);
+        let mut board = lock_guarded(&self.board);
         if board.ended {
-            locked(&inbox.letters).ended = true;
+            lock_guarded(&inbox.letters).ended = true;
         } else {
             board.inboxes.entry(thread.clone()).or_default().push(inbox.clone());
         }
@@ -274,10 +276,10 @@ enum Taken {
 
 impl Place {
     /// The next content. Cancel-safe: dropping it loses nothing.
-    async fn take(&self) -> Taken {
+    async fn take_content(&self) -> Taken {
         loop {
             {
-                let mut letters = locked(&self.inbox.letters);
+                let mut letters = lock_guarded(&self.inbox.letters);
                 if !letters.records.is_empty() {
                     letters.bytes = 0;
                     return Taken::Records(letters.records.drain(..).collect());
@@ -296,7 +298,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut board = locked(&self.board);
+        let mut board = lock_guarded(&self.board);
         if let Some(inboxes) = board.inboxes.get_mut(&self.thread) {
             inboxes.retain(|inbox| !Arc::ptr_eq(inbox, &self.inbox));
             if inboxes.is_empty() {
@@ -322,7 +324,7 @@ impl FollowPosition {
     /// Follows all threads at this pace: after it has caught up, it lets the log grow for that long, and then takes
     /// what came together. The first record after a pause still comes at once.
     #[must_use]
-    pub fn paced(mut self, pace: Duration) -> FollowPosition {
+    pub fn with_pace(mut self, pace: Duration) -> FollowPosition {
         self.pace = Some(pace);
         self
     }
@@ -344,8 +346,8 @@ impl FollowPosition {
             }
             self.tail.end.mark_unchanged();
             let (kept, end, ended) = {
-                let mut board = locked(&self.tail.board);
-                (board.after(self.at), board.end, board.ended)
+                let mut board = lock_guarded(&self.tail.board);
+                (board.take_after(self.at), board.end, board.ended)
             };
             match kept {
                 None => {
@@ -374,7 +376,7 @@ impl FollowPosition {
 
     async fn next_of(&mut self, thread: &ThreadId) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         loop {
-            let place = self.place.get_or_insert_with(|| self.tail.place(thread));
+            let place = self.place.get_or_insert_with(|| self.tail.add_follower(thread));
             let from = place.from;
             if self.at < from {
                 let mut records = self.read_to(from).await?;
@@ -384,7 +386,7 @@ impl FollowPosition {
                 }
                 continue;
             }
-            match place.take().await {
+            match place.take_content().await {
                 Taken::Records(mut records) => {
                     // A follower may begin behind the end of the log.
                     records.retain(|placed| placed.position > self.at);
@@ -404,7 +406,8 @@ impl FollowPosition {
 
     /// Takes the next records up to `from`: from memory, or a page from disk.
     async fn read_to(&mut self, from: Position) -> Result<Vec<SharedRecord>, LogFault> {
-        let kept = if self.reading.is_none() { locked(&self.tail.board).after(self.at) } else { None };
+        let kept =
+            if self.reading.is_none() { lock_guarded(&self.tail.board).take_after(self.at) } else { None };
         let mut records = match kept {
             Some(records) => records,
             None => {

@@ -160,8 +160,8 @@ impl TrialResult {
 }
 
 /// Runs the trial on the calling thread, because the judge is bound to one thread.
-pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
-    let (composition, listener) = prepared(&trial)?;
+pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
+    let (composition, listener) = prepare_trial(&trial)?;
     let composition = Arc::new(composition);
     let machine = |words: String| TrialFault::Machine(words);
     let mut compiled_schemas =
@@ -170,7 +170,7 @@ pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
     let to = trial.listener.as_str();
     let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
     let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
-    let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
+    let delivery = build_delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
     let equipment = CarrierEquipment {
         inline: BTreeMap::new(),
@@ -182,26 +182,27 @@ pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
         broker: None,
         is_still: false,
     };
-    let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
-        |no_way| match no_way {
-            NoCarrier::Value(name) | NoCarrier::Broker(name) => TrialFault::NoProgram(name),
-            NoCarrier::Sandbox { .. } => TrialFault::Machine(no_way.to_string()),
-        },
-    )?;
+    let carriers =
+        Carriers::start(&keep_only(&composition, &listener), equipment, reports).map_err(|no_way| {
+            match no_way {
+                NoCarrier::Value(name) | NoCarrier::Broker(name) => TrialFault::NoProgram(name),
+                NoCarrier::Sandbox { .. } => TrialFault::Machine(no_way.to_string()),
+            }
+        })?;
     let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
     let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
     let mut hearing = Hearing { room, carriers, heard, compiled_schemas, before: Vec::new() };
     let begun = Instant::now();
     hearing.carriers.hand(delivery);
-    let end = hearing.out(timeout_ms).await;
+    let end = hearing.hear_out(timeout_ms).await;
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let Hearing { carriers, heard, before, .. } = hearing;
-    let late = stop(carriers, heard).await;
+    let late = stop_program(carriers, heard).await;
     Ok(TrialResult { before, end, goes_on: listener.turns > 1, took_ms, late })
 }
 
 /// The composition, with the listener open to the tester.
-fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault> {
+fn prepare_trial(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault> {
     let mut composition = trial.composition.clone();
     let absent = || TrialFault::NoProgram(trial.listener.clone());
     let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
@@ -211,13 +212,13 @@ fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault
 }
 
 /// The composition with only this listener, so that no other one is started.
-fn alone(composition: &Composition, listener: &Listener) -> Composition {
+fn keep_only(composition: &Composition, listener: &Listener) -> Composition {
     let listeners = BTreeMap::from([(listener.name.clone(), listener.clone())]);
     Composition { listeners, ..composition.clone() }
 }
 
 /// The request as a delivery.
-fn delivery(
+fn build_delivery(
     composition: &Composition,
     listener: &Listener,
     admitted: &Admitted,
@@ -273,7 +274,7 @@ struct Hearing<'t> {
 
 impl Hearing<'_> {
     /// Listens to the program until its reply, or until it is clear that none will come.
-    async fn out(&mut self, timeout_ms: u64) -> TurnEnd {
+    async fn hear_out(&mut self, timeout_ms: u64) -> TurnEnd {
         let hard = Instant::now() + Duration::from_millis(timeout_ms);
         let idle = self.room.listener.idle_ms.map(Duration::from_millis);
         let mut due = idle.map_or(hard, |idle| hard.min(Instant::now() + idle));
@@ -322,17 +323,17 @@ impl Hearing<'_> {
             if let Some(idle) = idle {
                 due = hard.min(Instant::now() + idle);
             }
-            if let Some(end) = self.take(judged) {
+            if let Some(end) = self.take_document(judged) {
                 return end;
             }
         }
     }
 
     /// Handles one message. Returns the end of the turn if the message ends it.
-    fn take(&mut self, judged: JudgedDocument) -> Option<TurnEnd> {
+    fn take_document(&mut self, judged: JudgedDocument) -> Option<TurnEnd> {
         self.before.extend(judged.claimed.map(TrialRemark::FalseSender));
         match judged.said {
-            JudgedContent::Items(items) => return Some(self.room.reply(items)),
+            JudgedContent::Items(items) => return Some(self.room.judge_reply(items)),
             JudgedContent::Failure { code, retry, words }
             | JudgedContent::Away { code, retry, words, .. } => {
                 return Some(TurnEnd::Failure(code, retry, words));
@@ -342,20 +343,20 @@ impl Hearing<'_> {
             JudgedContent::Notice { code, words } => self.before.push(TrialRemark::Notice(code, words)),
             JudgedContent::Journal { id, entry } => {
                 let refusal = entry.err().map(|refused| refused.refusal);
-                self.answer(id, refusal.as_ref());
+                self.answer_document(id, refusal.as_ref());
                 self.before.push(TrialRemark::Journal(refusal));
             }
             JudgedContent::Ask { id, question } => {
                 let refusal = question.err().map(|refused| refused.refusal);
                 let none = || Refusal::new(Code::Unavailable, "a trial has no log to answer from");
-                self.answer(id, Some(&refusal.clone().unwrap_or_else(none)));
+                self.answer_document(id, Some(&refusal.clone().unwrap_or_else(none)));
                 self.before.push(TrialRemark::Ask(refusal));
             }
         }
         None
     }
 
-    fn answer(&self, id: u64, refusal: Option<&Refusal>) {
+    fn answer_document(&self, id: u64, refusal: Option<&Refusal>) {
         let body = refusal.map(core_payload::system_error);
         let payload = body.and_then(|body| Payload::trusted(body).ok());
         let delivery = self.room.lease.token.0.to_string();
@@ -365,11 +366,11 @@ impl Hearing<'_> {
 
 impl Room<'_> {
     /// The items of the reply, and what they mean for the call.
-    fn reply(&self, items: Vec<JudgedItem>) -> TurnEnd {
+    fn judge_reply(&self, items: Vec<JudgedItem>) -> TurnEnd {
         let is_step = |item: &&JudgedItem| !matches!(item, JudgedItem::Admitted(a) if replying::is_kept(a));
         let steps = items.iter().filter(is_step).count();
         let owes = !self.listener.returns.is_empty() && (items.is_empty() || self.listener.turns <= 1);
-        let verdicts: Vec<ItemVerdict> = items.into_iter().map(|item| self.verdict(item, steps)).collect();
+        let verdicts: Vec<ItemVerdict> = items.into_iter().map(|item| self.judge_item(item, steps)).collect();
         let settled = verdicts.iter().any(|v| matches!(v.case, ItemKind::Final | ItemKind::Refused(_)));
         if owes && !settled {
             return TurnEnd::Silent(verdicts, replying::silence(&self.listener.name, Some(self.listener)));
@@ -377,7 +378,7 @@ impl Room<'_> {
         TurnEnd::Reply(verdicts)
     }
 
-    fn verdict(&self, item: JudgedItem, steps: usize) -> ItemVerdict {
+    fn judge_item(&self, item: JudgedItem, steps: usize) -> ItemVerdict {
         match item {
             JudgedItem::Admitted(admitted) => {
                 let case = match admitted.what() {
@@ -423,7 +424,7 @@ impl Room<'_> {
 }
 
 /// Stops the program as an organism would. Returns the number of documents that still arrived.
-async fn stop(carriers: Carriers, mut heard: mpsc::Receiver<CarrierReport>) -> usize {
+async fn stop_program(carriers: Carriers, mut heard: mpsc::Receiver<CarrierReport>) -> usize {
     let mut late = 0;
     let is_late = |report: &CarrierReport| usize::from(matches!(report, CarrierReport::Said { .. }));
     {

@@ -172,7 +172,7 @@ impl Validators {
                 .name(format!("validator-{n}"))
                 .spawn(move || {
                     let _tells = TellsOfItsFall(validator.pump.clone());
-                    validator.work(raws, &ready);
+                    validator.run_thread(raws, &ready);
                 })
                 .map_err(|e| e.to_string())?;
             is_ready
@@ -186,7 +186,7 @@ impl Validators {
     }
 
     /// The entrance to the threads.
-    pub fn door(&self) -> ValidatorQueue {
+    pub fn queue(&self) -> ValidatorQueue {
         ValidatorQueue { doors: self.doors.clone().into() }
     }
 
@@ -208,7 +208,7 @@ pub struct ValidatorQueue {
 
 impl ValidatorQueue {
     /// Passes in a document. Waits while the queue of its thread is full. Returns false if the thread is gone.
-    pub async fn hand(&self, raw: Raw) -> bool {
+    pub async fn hand_in(&self, raw: Raw) -> bool {
         let mut hasher = DefaultHasher::new();
         match &raw {
             Raw::Said { listener, .. } => listener.hash(&mut hasher),
@@ -226,7 +226,7 @@ impl ValidatorQueue {
 }
 
 impl ValidatorThread {
-    fn work(
+    fn run_thread(
         self,
         mut raws: mpsc::Receiver<Raw>,
         ready: &std::sync::mpsc::SyncSender<Result<(), SchemaSetupFault>>,
@@ -240,7 +240,7 @@ impl ValidatorThread {
         let mut came = Vec::with_capacity(AT_ONCE);
         while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
             let judged: Vec<PumpInput> =
-                came.drain(..).filter_map(|raw| self.judge(raw, &mut compiled_schemas)).collect();
+                came.drain(..).filter_map(|raw| self.judge_raw(raw, &mut compiled_schemas)).collect();
             if judged.is_empty() {
                 continue;
             }
@@ -251,9 +251,9 @@ impl ValidatorThread {
     }
 
     /// What the pump hears of a document; nothing if it was only tried.
-    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Option<PumpInput> {
+    fn judge_raw(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Option<PumpInput> {
         if let Raw::Tried { purpose, document, verdict } = raw {
-            let refused = self.tried(&purpose, &document, compiled_schemas);
+            let refused = self.try_document(&purpose, &document, compiled_schemas);
             // Without a waiting reader, no one needs the verdict.
             drop(verdict.send(refused));
             return None;
@@ -261,10 +261,12 @@ impl ValidatorThread {
         self.steps.passed(PumpStep::Received);
         Some(match raw {
             Raw::Tried { .. } => return None,
-            Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, compiled_schemas) {
-                Ok(judged) => PumpInput::Judged(JudgedDocument { ticket, ..judged }),
-                Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
-            },
+            Raw::Said { listener, speech, ticket } => {
+                match self.judge_document(&listener, &speech, compiled_schemas) {
+                    Ok(judged) => PumpInput::Judged(JudgedDocument { ticket, ..judged }),
+                    Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
+                }
+            }
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
@@ -285,7 +287,7 @@ impl ValidatorThread {
     }
 
     /// The verdict on a document, by the same steps as if it were meant.
-    fn tried(
+    fn try_document(
         &self,
         purpose: &TrialPurpose,
         document: &[u8],
@@ -304,7 +306,7 @@ impl ValidatorThread {
         judged.map(|_| ()).map_err(|refused| Box::new(refused.refusal))
     }
 
-    fn said(
+    fn judge_document(
         &self,
         listener: &Name,
         speech: &ArrivedDocument,
@@ -318,7 +320,7 @@ impl ValidatorThread {
         let whole = page.listener(listener).is_some_and(|listener| listener.reach.traits().sends_whole);
         let judged = admit::judge_word(page, lease, word, speech, primitives::reading, compiled_schemas);
         self.passed_door(true);
-        self.voice.pass(&judged, whole);
+        self.voice.pass_live(&judged, whole);
         Ok(judged)
     }
 

@@ -52,17 +52,17 @@ struct Waiting {
 
 impl WaitingRoom {
     /// A ticket, and the channel for its answer.
-    pub fn enter(&self) -> (Ticket, oneshot::Receiver<SenderReply>) {
+    pub fn enter_asker(&self) -> (Ticket, oneshot::Receiver<SenderReply>) {
         self.enter_holding(None)
     }
 
     /// The same for a sender for whom something is held.
     pub fn enter_holding(&self, held: Held) -> (Ticket, oneshot::Receiver<SenderReply>) {
         let (sender, receiver) = oneshot::channel();
-        (self.seat(Asker::Outside { sender, _held: held }), receiver)
+        (self.take_seat(Asker::Outside { sender, _held: held }), receiver)
     }
 
-    fn seat(&self, asker: Asker) -> Ticket {
+    fn take_seat(&self, asker: Asker) -> Ticket {
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let mut waiting = self.lock();
         // In a closed room the sender is dropped here, so the receiver returns at once.
@@ -73,7 +73,7 @@ impl WaitingRoom {
     }
 
     /// The pump is gone: everyone who waits now or later learns that no answer will come.
-    pub fn close(&self) {
+    pub fn close_room(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
         waiting.askers.clear();
@@ -83,7 +83,7 @@ impl WaitingRoom {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, ticket: Ticket, reply: SenderReply) {
+    fn answer_ticket(&self, ticket: Ticket, reply: SenderReply) {
         let waiting = self.lock().askers.remove(&ticket);
         // A sender that hung up loses nothing: a repeat of the same key or delivery gets the receipt again.
         match waiting {
@@ -117,21 +117,21 @@ impl Receipts for WaitingRoom {
     fn draw(&self) -> (Ticket, delivery::ReceiptFuture) {
         let (sender, receiver) = oneshot::channel();
         let receipt = async move { receiver.await.unwrap_or(Err(NoReceipt::Unknown)) };
-        (self.seat(Asker::Listener(sender)), Box::pin(receipt))
+        (self.take_seat(Asker::Listener(sender)), Box::pin(receipt))
     }
 }
 
 impl WaitingSenders for WaitingRoom {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
-        self.answer(ticket, SenderReply::Receipt(receipt, position));
+        self.answer_ticket(ticket, SenderReply::Receipt(receipt, position));
     }
 
     fn refused(&self, ticket: Ticket, refusal: Refusal) {
-        self.answer(ticket, SenderReply::Refused(Box::new(refusal)));
+        self.answer_ticket(ticket, SenderReply::Refused(Box::new(refusal)));
     }
 
     fn done(&self, ticket: Ticket) {
-        self.answer(ticket, SenderReply::Done);
+        self.answer_ticket(ticket, SenderReply::Done);
     }
 
     fn taken(&self, ticket: Ticket, taken: TakenReply) {
@@ -185,7 +185,7 @@ mod tests {
     async fn a_caller_that_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
         let room = WaitingRoom::default();
         let (_, before) = room.draw();
-        room.close();
+        room.close_room();
         let (_, after) = room.draw();
         assert_eq!((before.await, after.await), (Err(NoReceipt::Unknown), Err(NoReceipt::Unknown)));
     }

@@ -14,9 +14,9 @@ use systole_queries::whole::LogState;
 use systole_queries::why::ThreadWaits;
 
 /// A step in a section.
-pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
+pub fn describe_step(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let workflow = Workflow::from_text(&section.text).ok()?;
-    let step = found(&workflow.steps, id)?;
+    let step = find_step(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
     let unanswered = match &step.work {
         StepAction::Ask(question) => Some(describe_unanswered(question)),
@@ -38,7 +38,7 @@ pub fn picture_of(
     tree: &ThreadTree,
     waits: &ThreadWaits,
 ) -> Result<Pictured, LogFault> {
-    let runs = &WorkflowRuns::new(reader, whole, &said);
+    let runs = &WorkflowRuns::new(reader, whole, &describe_step);
     picture::read(&Look { reader, whole, runs, declared: &declared_steps }, tree, waits)
 }
 
@@ -70,6 +70,6 @@ fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
     steps.iter().map(one).collect()
 }
 
-fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
-    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inner_steps(), id) })
+fn find_step<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
+    steps.iter().find_map(|step| if step.id == id { Some(step) } else { find_step(step.inner_steps(), id) })
 }

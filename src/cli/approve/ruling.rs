@@ -34,7 +34,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
     }
     let log = place.log(screen)?;
     let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
-    if let Some(run) = RunFile::of(&log) {
+    if let Some(run) = RunFile::find_running(&log) {
         place.set_nothing(screen, &run)?;
         let client = DoorClient::of(&run);
         while let Some(order) = left.peek() {
@@ -85,7 +85,7 @@ async fn in_process(
     let mut exit = CommandExit::Done;
     for order in orders {
         let (id, ruled) = (order.request, DecisionAccepted::of(order.request, &order.says));
-        let ended = match organism.front().rule(order).await {
+        let ended = match organism.handle().rule_request(order).await {
             Some(SenderReply::Refused(refusal)) => {
                 not_done(screen, several.then_some(id), &ApiRefusal::from(&*refusal))
             }

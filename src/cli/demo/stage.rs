@@ -129,7 +129,7 @@ impl Actor {
             .map_err(|e| format!("{}: {e}", stage.program.display()))?;
         let words = child.stderr.take().map(BufReader::new);
         let heard = words.ok_or_else(String::new).and_then(until_it_listens);
-        match (heard, RunFile::of(&stage.log())) {
+        match (heard, RunFile::find_running(&stage.log())) {
             (Ok(words), Some(reached)) => {
                 drain(words);
                 Ok(Actor { child, reached })

@@ -83,7 +83,8 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
     let mut set = 0_usize;
     let problem =
         |words: String, fix: &str| Finding::problem("environment", words, fix, CommandExit::Configuration);
-    let keyring = Keyring::of_operator(Credential::given(String::new())).with_clients(&file.tokens, &read);
+    let keyring =
+        Keyring::of_operator(Credential::from_token(String::new())).with_clients(&file.tokens, &read);
     let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
     set += file.tokens.len().saturating_sub(refused.len());
     found.extend(refused.into_iter().map(|one| problem(one.message, one.fix.as_deref().unwrap_or_default())));
@@ -149,12 +150,14 @@ fn port(file: &OrganismFile) -> Finding {
     }
     match TcpListener::bind(listen) {
         Ok(_freed) => Finding::fine("console", format!("{listen} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => match RunFile::of(&file.log) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => match RunFile::find_running(&file.log)
+        {
             Some(run) if run.address == listen => {
                 Finding::fine("console", format!("{listen} is used by process {}, which runs it", run.pid))
             }
             _ => {
-                let who = RunFile::at(listen).map_or_else(|| "another program".to_owned(), |run| run.who());
+                let who = RunFile::find_at(listen)
+                    .map_or_else(|| "another program".to_owned(), |run| run.describe());
                 let words = format!("{listen} is in use by {who}");
                 if file.listen.is_none() {
                     return Finding::fine("console", format!("{words}; run takes a free port"));

@@ -40,7 +40,8 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
 
 /// Whether records agree with what others say of them.
 pub(super) fn kinship(log: &Path) -> Vec<Finding> {
-    let looked = sqlite::open_reading(log).and_then(|reader| kinship::look(&reader, prompt_view::READING));
+    let looked =
+        sqlite::open_reading(log).and_then(|reader| kinship::check_kinship(&reader, prompt_view::READING));
     let looked = match looked {
         Ok(looked) => looked,
         Err(fault) => return vec![log_finding(&fault)],

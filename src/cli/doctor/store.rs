@@ -194,7 +194,7 @@ fn alarms(log: &Path) -> Vec<Finding> {
 }
 
 fn run_file(log: &Path) -> Option<Finding> {
-    let path = RunFile::path(log);
+    let path = RunFile::find_path(log);
     if !path.exists() {
         return None;
     }

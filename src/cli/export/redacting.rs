@@ -48,10 +48,11 @@ pub(super) fn redacted(
         Ok(selected)
     };
     let roots: Vec<ThreadId> = chosen.iter().map(ThreadId::root_of).collect();
-    let mut around = ExportScope::of(&*looking.reader, &roots).map_err(|damage| looking.fault(&damage))?;
+    let mut around =
+        ExportScope::find_threads(&*looking.reader, &roots).map_err(|damage| looking.fault(&damage))?;
     around.last = scope.last;
     let is_sensitive = rules.iter().any(|rule| rule == SENSITIVE);
-    let planned = Redaction::plan(&*looking.reader, &scope, &around, is_sensitive, &mut select);
+    let planned = Redaction::plan_redaction(&*looking.reader, &scope, &around, is_sensitive, &mut select);
     let planned = planned.map_err(|end| match end {
         ExportEnd::Told(exit) => exit,
         ExportEnd::Fault(wrong) => fault(looking, &wrong),

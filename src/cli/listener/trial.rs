@@ -100,7 +100,7 @@ impl Trial {
                 Err(exit) => return exit,
             };
             tokio::select! {
-                tried = Box::pin(trying::run(trial)) => match tried {
+                tried = Box::pin(trying::run_trial(trial)) => match tried {
                     Ok(tried) => seen::show(screen, &tried, &ear),
                     Err(untried) => told(screen, &untried),
                 },

@@ -53,7 +53,7 @@ async fn whole(screen: Screen, place: &Place, client: Option<&Name>) -> Result<C
         }
         return Err(no_guest(screen));
     };
-    let find: DoorFinder = Box::new(move || door_of(&RunFile::of(&log)?, own.as_ref(), &session));
+    let find: DoorFinder = Box::new(move || door_of(&RunFile::find_running(&log)?, own.as_ref(), &session));
     let (done, is_done) = oneshot::channel();
     std::thread::spawn(move || {
         pipe::pass_on(screen, door, &find);
@@ -95,7 +95,7 @@ async fn found_or_started(
 /// The organism that runs on the log. If a process has the log and no door yet, it is waited for.
 async fn reached(log: &Path) -> Option<RunFile> {
     for _ in 0..LOOKS {
-        let run = RunFile::of(log);
+        let run = RunFile::find_running(log);
         // A lock that cannot be read is reported by the start.
         if run.is_some() || !matches!(sqlite::holder(log), Ok(Some(_))) {
             return run;
@@ -128,7 +128,7 @@ fn source_of(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSo
 fn token_of(screen: Screen, source: &TokenSource) -> Result<Credential, CommandExit> {
     let token = std::env::var(&source.variable).unwrap_or_default();
     if !token.is_empty() {
-        return Ok(Credential::given(token));
+        return Ok(Credential::from_token(token));
     }
     let words = format!("{} is not set, and holds the token of client {}", source.variable, source.client);
     let exit = screen.fail(CommandExit::Configuration, words);
@@ -172,11 +172,11 @@ impl Served {
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
         let organism = Box::pin(here::start(screen, place, file)).await?;
         let run = run_file(place, address, (operator, guest), &organism);
-        let posted = match run.post(&log) {
+        let posted = match run.post_beside(&log) {
             Ok(posted) => posted,
             Err(error) => return Err(unposted(screen, &log, &error, organism).await),
         };
-        let door = HttpDoor::open(bound, organism.front().clone(), keyring);
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
         screen.say(format!("{} runs as process {}, as long as its host does", run.organism, run.pid));
         Ok(Served { organism, door, posted, run })
     }
@@ -193,7 +193,7 @@ impl Served {
 }
 
 async fn unposted(screen: Screen, log: &Path, error: &std::io::Error, organism: Organism) -> CommandExit {
-    let path = RunFile::path(log);
+    let path = RunFile::find_path(log);
     let exit = hindered::unwritten(screen, &path, "what says that an organism runs", error);
     organism.stop(Duration::ZERO).await;
     exit

@@ -65,7 +65,7 @@ impl Permissions {
         if self.role.is_some() {
             file.composition = file.composition.hosted();
         }
-        let parties = permissions::parties(&file.composition, file.log_kept.is_some());
+        let parties = permissions::list_parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
             let exit =
@@ -110,7 +110,7 @@ impl Permissions {
         let (organism, keeps_log) = (&file.composition.organism, file.log_kept.is_some());
         let server = ServerSettings { organism, listen, store, keeps_log };
         let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
-        let text = permissions::written(&server, &with_keys);
+        let text = permissions::write_configuration(&server, &with_keys);
         if screen.json {
             let keys: serde_json::Map<String, Value> =
                 with_keys.iter().map(|(party, key)| (party.key.clone(), json!(key))).collect();

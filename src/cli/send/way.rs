@@ -90,13 +90,15 @@ impl Way<'_> {
     /// Ends a thread and everything below it.
     pub(super) async fn cancel(&self, thread: &ThreadId) -> Decided<()> {
         match self {
-            Way::Here(organism) => match organism.front().cancel(Name::operator(), thread.clone()).await {
-                Some(SenderReply::Done | SenderReply::Receipt(..)) => Decided::Done(()),
-                Some(SenderReply::Refused(refusal)) => {
-                    Decided::Refused(Box::new(ApiRefusal::from(&*refusal)))
+            Way::Here(organism) => {
+                match organism.handle().cancel_thread(Name::operator(), thread.clone()).await {
+                    Some(SenderReply::Done | SenderReply::Receipt(..)) => Decided::Done(()),
+                    Some(SenderReply::Refused(refusal)) => {
+                        Decided::Refused(Box::new(ApiRefusal::from(&*refusal)))
+                    }
+                    None => Decided::NoOrganism,
                 }
-                None => Decided::NoOrganism,
-            },
+            }
             Way::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
                 let cancelled = apart(move || client.cancel(thread.as_str())).await;
@@ -139,7 +141,7 @@ impl Way<'_> {
 
     fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
-            Way::Here(organism) => look(&**organism.front().reader()),
+            Way::Here(organism) => look(&**organism.handle().reader()),
             Way::Elsewhere(elsewhere) => elsewhere.looks(look),
         }
     }
@@ -150,11 +152,11 @@ impl Way<'_> {
         let from = receipt.position;
         match self {
             Way::Here(organism) => {
-                let front = organism.front();
+                let front = organism.handle();
                 let began = front.began().0;
                 // All threads, because `sys` reports a program that does not run.
                 let follower = Follower::after(front, Position(began.min(from)), None);
-                let hearing = front.hear(Some(Position(from)), own.clone());
+                let hearing = front.listen(Some(Position(from)), own.clone());
                 let watching = ProgressFollower::new(follower, Some(hearing));
                 Source::Here(Box::new(Inside { watching, own, from, began, came: VecDeque::new() }))
             }
@@ -307,7 +309,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> {
-    let front = organism.front();
+    let front = organism.handle();
     let client = Name::operator();
     let message = ClientMessage {
         client,
@@ -316,7 +318,7 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> 
         to: parcel.to.as_ref().map(ToString::to_string),
         thread: parcel.thread.clone(),
     };
-    match front.ask(message).await {
+    match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
             let known = known.unwrap_or_default();

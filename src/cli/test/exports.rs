@@ -66,7 +66,7 @@ fn shelf(
         return ("as it was configured".to_owned(), Ok(ReplayShelf::new(directory, None)));
     };
     let mut shelf = ReplayShelf::new(directory, None);
-    let replaced = shelf.replace(organism);
+    let replaced = shelf.replace_all(organism);
     (format!("under {}", file.display()), replaced.map(|()| shelf))
 }
 

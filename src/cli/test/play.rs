@@ -258,7 +258,7 @@ async fn ordered(
     verb: &str,
     order: PersonOrder,
 ) -> Result<(), Box<Failed>> {
-    match stage.organism().front().rule(order).await {
+    match stage.organism().handle().rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(()),
         Some(SenderReply::Refused(refusal)) => {
             Err(Failed::new(place, format!("`{verb}` was refused")).came(page(&refusal)))

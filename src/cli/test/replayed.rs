@@ -19,7 +19,9 @@ use systole_doors::ending::{CallResult, ending};
 use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_organism::replaying::comparison::RecordDifference;
-use systole_organism::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay};
+use systole_organism::replaying::{
+    CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay_tree,
+};
 use systole_queries::narrate::narrate;
 
 /// Replays the export of a test, and judges the result.
@@ -28,18 +30,19 @@ pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>>
     let place = &expected.place;
     let cannot = |why: CannotReplay| Failed::cannot(place, format!("cannot be replayed: {why}"));
     let mut shelf = ReplayShelf::new(test.directory.clone(), None);
-    shelf.replace(test.organism.clone()).map_err(cannot)?;
+    shelf.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
     let history = exported::history(screen, &expected.file)
         .map_err(|exit| Box::new(Failed { exit, ..*Failed::new(place, "the export cannot be used") }))?;
     if let Some(lacks) = history.lacks {
         return Err(cannot(lacks));
     }
-    for root in history.log.roots() {
-        let tree = RecordedTree::read(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
+    for root in history.log.list_roots() {
+        let tree = RecordedTree::read_tree(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
         let Some(tree) = tree else { continue };
-        let replayed = replay(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
-            .map_err(cannot)?;
+        let replayed =
+            replay_tree(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
+                .map_err(cannot)?;
         let made = JudgedReplay::of(&tree, &replayed).map_err(cannot)?;
         made.judge(expected).map_err(|mut failed| {
             if failed.tree.is_empty() {
@@ -157,8 +160,8 @@ impl<'a> JudgedReplay<'a> {
         let log = &self.replayed.log;
         let roots: Vec<ThreadId> = self.root.iter().cloned().collect();
         let mut bytes = Vec::new();
-        let scope = ExportScope::of(log, &roots).map_err(Into::into);
-        let written = scope.and_then(|scope| thread_xml::write(&scope, log, &mut bytes));
+        let scope = ExportScope::find_threads(log, &roots).map_err(Into::into);
+        let written = scope.and_then(|scope| thread_xml::write_threads(&scope, log, &mut bytes));
         written.map_err(|fault| Failed::cannot(place, format!("the replay cannot be read: {fault}")))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

@@ -134,7 +134,7 @@ impl Stage {
             to: sending.to.clone(),
             thread,
         };
-        let reply = self.organism.front().ask(message).await;
+        let reply = self.organism.handle().send_message(message).await;
         match reply {
             Some(SenderReply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
@@ -165,13 +165,13 @@ impl Stage {
     ) -> Result<T, Stuck> {
         let mut skips = 0;
         loop {
-            let activity = self.time.activity().await;
+            let activity = self.time.read_activity().await;
             self.read()?;
             if let Some(found) = look(self)? {
                 return Ok(found);
             }
             match activity {
-                OrganismActivity::Works => self.time.change().await,
+                OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(Stuck::Timers),
                 OrganismActivity::WaitsUntil(tick) => {
                     skips += 1;
@@ -187,8 +187,8 @@ impl Stage {
     pub(super) async fn pass(&mut self, ms: u64) -> Result<(), Stuck> {
         let end = self.settle().await?.plus(ms);
         loop {
-            match self.time.activity().await {
-                OrganismActivity::Works => self.time.change().await,
+            match self.time.read_activity().await {
+                OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests if self.time.ticks() >= end => {
                     return self.read().map_err(Stuck::from);
@@ -202,8 +202,8 @@ impl Stage {
     /// Waits until nothing is at work, without moving the clock; gives the tick that it then is.
     async fn settle(&mut self) -> Result<systole_core::types::time::Millis, Stuck> {
         loop {
-            match self.time.activity().await {
-                OrganismActivity::Works => self.time.change().await,
+            match self.time.read_activity().await {
+                OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => {
                     self.read()?;
                     return Ok(self.time.ticks());

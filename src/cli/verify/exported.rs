@@ -72,7 +72,7 @@ impl From<ExportDamage> for Unverified {
 impl From<std::io::Error> for Unverified {
     fn from(error: std::io::Error) -> Unverified {
         match error.kind() {
-            ErrorKind::InvalidData => Unverified::Damaged(ExportDamage::of(error.to_string())),
+            ErrorKind::InvalidData => Unverified::Damaged(ExportDamage::without_place(error.to_string())),
             _ => Unverified::Unread(error),
         }
     }
@@ -107,20 +107,24 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
     let found = examined(path, None, Vec::new())?;
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let (mut log, mut starts) = (ExportedLog::default(), Vec::new());
-    lines_of(&mut archive, "records.jsonl", |line| log.record(line).map_err(ExportDamage::of))?;
-    lines_of(&mut archive, "documents.jsonl", |line| log.document(line).map_err(ExportDamage::of))?;
-    let has_starts = archive.has("starts.jsonl");
+    lines_of(&mut archive, "records.jsonl", |line| {
+        log.take_record(line).map_err(ExportDamage::without_place)
+    })?;
+    lines_of(&mut archive, "documents.jsonl", |line| {
+        log.take_document(line).map_err(ExportDamage::without_place)
+    })?;
+    let has_starts = archive.has_entry("starts.jsonl");
     if has_starts {
         lines_of(&mut archive, "starts.jsonl", |line| {
             let start: ExportedStart = serde_json::from_slice(line).map_err(|fault| {
-                ExportDamage::of(format!("a line of starts.jsonl has another form: {fault}"))
+                ExportDamage::without_place(format!("a line of starts.jsonl has another form: {fault}"))
             })?;
             starts.push(start);
             Ok(())
         })?;
     }
     log.leave_out(&found.walked.holes);
-    let system = SystemEvents::of_export(starts).map_err(ExportDamage::of)?;
+    let system = SystemEvents::of_export(starts).map_err(ExportDamage::without_place)?;
     let lacks = match found.walked.holes.first() {
         Some(ExportHole { thread, seq, why, .. }) => {
             let is_erased = *why == Some(HoleReason::Erased);
@@ -128,7 +132,7 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
             Some(format!("{how}: what record {seq} of thread {thread} said is not all there"))
         }
         None if !has_starts => Some("does not say when the organism started".to_owned()),
-        None if log.roots().is_empty() => {
+        None if log.list_roots().is_empty() => {
             Some("has only children, without the threads above them".to_owned())
         }
         None => None,
@@ -195,13 +199,13 @@ fn examined(
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = stated(&mut archive, policy)?;
     let mut walk = ExportWalk::new(prompt_view::READING);
-    lines_of(&mut archive, "records.jsonl", |line| walk.record(line))?;
-    lines_of(&mut archive, "documents.jsonl", |line| walk.document(line))?;
-    if archive.has("holes.jsonl") {
-        lines_of(&mut archive, "holes.jsonl", |line| walk.hole(line))?;
+    lines_of(&mut archive, "records.jsonl", |line| walk.take_record(line))?;
+    lines_of(&mut archive, "documents.jsonl", |line| walk.take_document(line))?;
+    if archive.has_entry("holes.jsonl") {
+        lines_of(&mut archive, "holes.jsonl", |line| walk.take_hole(line))?;
     }
-    if archive.has("erased.jsonl") {
-        lines_of(&mut archive, "erased.jsonl", |line| walk.erasure(line))?;
+    if archive.has_entry("erased.jsonl") {
+        lines_of(&mut archive, "erased.jsonl", |line| walk.take_erasure(line))?;
     }
     let walked = walk.finish(&statement.predicate)?;
     let mut sources = kept;
@@ -216,15 +220,15 @@ fn examined(
 /// The statement, with the hash of every file compared.
 fn stated(archive: &mut ArchiveReader, policy: Option<&TrustPolicy>) -> Result<ExportStatement, Unverified> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
-    let bytes = archive.whole("statement.json")?;
+    let bytes = archive.read_whole("statement.json")?;
     if let Some(form) = statement::newer_form(&bytes) {
         return Err(Unverified::Newer(form));
     }
-    let statement = statement::read(&bytes, &keys).map_err(ExportDamage::of)?;
+    let statement = statement::read_statement(&bytes, &keys).map_err(ExportDamage::without_place)?;
     let names: BTreeSet<String> =
         archive.names().filter(|name| *name != "statement.json").map(str::to_owned).collect();
     for name in &names {
-        let mut entry = archive.entry(name)?;
+        let mut entry = archive.open_entry(name)?;
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
             let count = entry.read(&mut buffer)?;
@@ -236,12 +240,12 @@ fn stated(archive: &mut ArchiveReader, policy: Option<&TrustPolicy>) -> Result<E
         let hash = Digest(hash.finalize().into()).to_string();
         if !statement.files.iter().any(|(file, said)| file == name && *said == hash) {
             let why = format!("{name} is not the file that statement.json names");
-            return Err(ExportDamage::of(why).into());
+            return Err(ExportDamage::without_place(why).into());
         }
     }
     match statement.files.iter().find(|(file, _)| !names.contains(file)) {
         Some((file, _)) => {
-            Err(ExportDamage::of(format!("{file} is named in statement.json and missing")).into())
+            Err(ExportDamage::without_place(format!("{file} is named in statement.json and missing")).into())
         }
         None => Ok(statement),
     }
@@ -253,7 +257,7 @@ fn lines_of(
     name: &str,
     mut take: impl FnMut(&[u8]) -> Result<(), ExportDamage>,
 ) -> Result<(), Unverified> {
-    let mut entry = BufReader::with_capacity(1 << 16, archive.entry(name)?);
+    let mut entry = BufReader::with_capacity(1 << 16, archive.open_entry(name)?);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -262,7 +266,9 @@ fn lines_of(
             return Ok(());
         }
         let whole = line.strip_suffix(b"\n").filter(|_| line.len() as u64 <= LINE);
-        take(whole.ok_or_else(|| ExportDamage::of(format!("a line of {name} is not whole, or too long")))?)?;
+        take(whole.ok_or_else(|| {
+            ExportDamage::without_place(format!("a line of {name} is not whole, or too long"))
+        })?)?;
     }
 }
 
@@ -271,24 +277,28 @@ fn proved(
     archive: &mut ArchiveReader,
     leaves: &[(u64, TreeHash)],
 ) -> Result<Option<(SignedCheckpoint, u64, TreeHash)>, Unverified> {
-    match (archive.has("checkpoint.txt"), archive.has("proof.json")) {
+    match (archive.has_entry("checkpoint.txt"), archive.has_entry("proof.json")) {
         (false, false) => return Ok(None),
         (true, true) => {}
-        _ => return Err(ExportDamage::of("one of checkpoint.txt and proof.json is missing").into()),
+        _ => {
+            return Err(ExportDamage::without_place("one of checkpoint.txt and proof.json is missing").into());
+        }
     }
-    let signed = SignedCheckpoint::read(&archive.whole("checkpoint.txt")?);
-    let signed =
-        signed.map_err(|fault| ExportDamage::of(format!("checkpoint.txt is no checkpoint: {fault}")))?;
-    let proof: ExportProof = serde_json::from_slice(&archive.whole("proof.json")?)
-        .map_err(|_| ExportDamage::of("proof.json has another form"))?;
+    let signed = SignedCheckpoint::read(&archive.read_whole("checkpoint.txt")?);
+    let signed = signed
+        .map_err(|fault| ExportDamage::without_place(format!("checkpoint.txt is no checkpoint: {fault}")))?;
+    let proof: ExportProof = serde_json::from_slice(&archive.read_whole("proof.json")?)
+        .map_err(|_| ExportDamage::without_place("proof.json has another form"))?;
     let (size, wanted) = (signed.checkpoint().size(), *signed.checkpoint().root());
     if proof.size != size {
-        return Err(ExportDamage::of("proof.json is about another size than checkpoint.txt").into());
+        return Err(
+            ExportDamage::without_place("proof.json is about another size than checkpoint.txt").into()
+        );
     }
-    let root = proof.root(leaves).map_err(ExportDamage::of)?;
+    let root = proof.compute_root(leaves).map_err(ExportDamage::without_place)?;
     if root != wanted {
         let why = "its records are not those of the log that its checkpoint is about";
-        return Err(ExportDamage::of(why).into());
+        return Err(ExportDamage::without_place(why).into());
     }
     Ok(Some((signed, size, root)))
 }
@@ -300,7 +310,7 @@ fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
         screen.say("  try: ask who sent it which log it is from");
         return exit;
     }
-    let unexplained = found.walked.unexplained();
+    let unexplained = found.walked.count_unexplained();
     if unexplained > 0 {
         let words = format!("parts of bodies that are missing without a reason: {unexplained}");
         let exit = screen.fail(CommandExit::Failed, words);
@@ -309,7 +319,7 @@ fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
     }
     let useless = found.log.checkpoints.iter().find(|one| one.is_of_no_use());
     let useless = useless.map(|one| format!("{}: no signature of it counts by the policy", one.place));
-    if let Some(words) = found.uncompared().first().cloned().or(useless) {
+    if let Some(words) = found.uncompared_inputs().first().cloned().or(useless) {
         let exit = screen.fail(CommandExit::Failed, format!("not compared: {words}"));
         screen.say("  try: the checkpoint of the export's own size, or no --against");
         return exit;
@@ -349,7 +359,7 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     if holes > HOLES {
         lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
     }
-    for words in found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signers()) {
+    for words in found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signer_names()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
     lines.push(verdict_line(&found.log.verdict()));
@@ -369,8 +379,8 @@ fn as_json(path: &Path, found: &ExportExamination) -> Value {
     json!({
         "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
         "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes,
-        "unexplained": walked.unexplained(), "erasures": walked.erasures.len(), "verdict": found.log.verdict().words(),
-        "by": found.log.best().map(|best| &best.place), "signers": found.signers(),
+        "unexplained": walked.count_unexplained(), "erasures": walked.erasures.len(), "verdict": found.log.verdict().words(),
+        "by": found.log.best_checkpoint().map(|best| &best.place), "signers": found.signer_names(),
         "checkpoints": found.log.checkpoints.iter().map(CheckpointFinding::words).collect::<Vec<_>>(),
         "answers": answers.collect::<Vec<_>>(), "not_checked": found.not_checked(),
     })

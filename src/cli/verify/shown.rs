@@ -25,7 +25,7 @@ pub(in crate::cli) fn of_log(
     log: &Path,
     file: PathBuf,
 ) -> Result<RestingVerdict, CommandExit> {
-    let seen = Some(FileState::of(log));
+    let seen = Some(FileState::read_state(log));
     let kept = Kept::beside(screen, log)?;
     let (is_sound, words, readable) =
         match GatheredLog::with_end(log, &kept.sizes(), &[], prompt_view::READING) {
@@ -75,7 +75,7 @@ pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> Resti
     if holes > 0 {
         words.push_str(&format!(" {} left out of bodies; their hashes fit.", counted(holes, "part")));
     }
-    let unexplained = found.walked.unexplained();
+    let unexplained = found.walked.count_unexplained();
     if unexplained > 0 {
         words.push_str(&format!(" {} missing without a reason.", counted(unexplained, "part")));
     }
@@ -84,7 +84,7 @@ pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> Resti
     if holes > left_out.len() {
         left_out.push(format!("and {} more, which holes.jsonl lists", holes - left_out.len()));
     }
-    let checkpoints = found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signers());
+    let checkpoints = found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signer_names());
     let proof = ExportedProof {
         verdict: plain(&verdict.words()),
         facts: vec![

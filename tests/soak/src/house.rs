@@ -144,14 +144,14 @@ impl RunFolder {
     /// A client's access to the organism of a run file: with its own token, except for the operator.
     pub fn as_seen_by(&self, guest: SoakClient, run: RunFile) -> RunFile {
         match guest.variable {
-            Some(_) => RunFile { token: Credential::given(self.token(guest)), ..run },
+            Some(_) => RunFile { token: Credential::from_token(self.token(guest)), ..run },
             None => run,
         }
     }
 
     /// The run file of the organism, if one runs.
     pub fn run_file(&self) -> Option<RunFile> {
-        RunFile::of(&self.log())
+        RunFile::find_running(&self.log())
     }
 
     /// The processes of this house's listeners, regardless of who started them.

@@ -185,7 +185,7 @@ async fn send(organism: &Organism, key: String, document: String, thread: Option
         to: None,
         thread,
     };
-    match organism.front().ask(message).await.expect("the pump answers") {
+    match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Receipt(receipt, _) => receipt.thread.to_string(),
         other => panic!("{key} is not taken: {other:?}"),
     }
@@ -274,8 +274,8 @@ impl LargeHouse {
             facts["address"] = json!(format!("http://{}", bound.local_addr().unwrap()));
             facts["token"] = json!(TOKEN);
             facts["tokens"] = json!({"operator": TOKEN});
-            let keyring = Keyring::of_operator(Credential::given(TOKEN.to_owned()));
-            let door = HttpDoor::open(bound, organism.front().clone(), keyring);
+            let keyring = Keyring::of_operator(Credential::from_token(TOKEN.to_owned()));
+            let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
             (Arc::into_inner(organism).expect("all messages are sent"), door, facts)
         });
         LargeHouse { _folder: folder, runtime, organism, door, facts }

@@ -34,7 +34,7 @@ fn h4_the_pictures_of_the_pages_are_current() {
     let folder = home.path().join("team");
     let running = Running::organism_set(&folder, &OPTIONS, &[]);
 
-    let run = RunFile::of(&folder.join("team.db")).expect("it runs");
+    let run = RunFile::find_running(&folder.join("team.db")).expect("it runs");
     let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
     let facts = json!({
         "address": format!("http://{}", run.address),
@@ -119,7 +119,7 @@ fn f10_the_pictures_of_the_pages_of_runs_are_current() {
             .unwrap();
         let is_team = run.name == "team";
         let running = Running::organism_set(&folder, &OPTIONS[..if is_team { 6 } else { 2 }], &[]);
-        let found = RunFile::of(&folder.join(format!("{}.db", run.name))).expect("it runs");
+        let found = RunFile::find_running(&folder.join(format!("{}.db", run.name))).expect("it runs");
         let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
         let facts = json!({
             "address": format!("http://{}", found.address),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use systole_log::alarms::LogAlarms;
 use systole_log::writer::{BatchResult, WriterHandle};
-use systole_organism::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
+use systole_organism::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run_loop};
 use systole_organism::tail::LogTail;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -30,7 +30,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     });
     let writer = writer.unwrap();
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
+    let (_followed, tail) = LogTail::open_tail(Arc::new(MemoryLog::new()), Position(0));
     let (stop, stopped) = oneshot::channel();
     let batches =
         Box::new(move |batch, _| writer.hand(batch).map_or(BatchHandover::Gone, |()| BatchHandover::Over));
@@ -50,7 +50,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
         {}
     };
     stop.send(Duration::from_millis(100).into()).unwrap();
-    let all = async { tokio::join!(run(engine, lines, None), talking).0 };
+    let all = async { tokio::join!(run_loop(engine, lines, None), talking).0 };
     let ended = tokio::time::timeout(PATIENCE, all).await;
     assert_eq!(ended.expect("the end never came"), LoopEnd::Drained(1));
 }
@@ -62,7 +62,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let (pump, inputs) = mpsc::channel(1);
     let (_settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
+    let (_followed, tail) = LogTail::open_tail(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     // A writer that takes a batch and never answers.
     let batches = Box::new(|_, _| BatchHandover::Over);
@@ -86,7 +86,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     };
     let taken = tokio::select! {
         taken = flood => taken,
-        ended = run(engine, lines, None) => panic!("{ended:?}"),
+        ended = run_loop(engine, lines, None) => panic!("{ended:?}"),
     };
     assert!((60..80).contains(&taken), "{taken}");
 }
@@ -99,13 +99,13 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
+    let (_followed, tail) = LogTail::open_tail(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     drop(settled);
     let batches = Box::new(|_, _| BatchHandover::Over);
     let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     assert_eq!(
-        run(engine, lines, None).await,
+        run_loop(engine, lines, None).await,
         LoopEnd::Broken("the writer of the log is gone".to_owned().into())
     );
 }
@@ -124,7 +124,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let (pump, inputs) = mpsc::channel(8);
     let (_settled, written) = mpsc::channel(2);
     let (lookups, asked) = std::sync::mpsc::sync_channel(8);
-    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
+    let (_followed, tail) = LogTail::open_tail(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     // The pump writes each batch itself.
     let log = Mutex::new(log);
@@ -158,7 +158,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     };
     let is_answered = tokio::select! {
         answered = answered => answered,
-        ended = run(engine, lines, None) => panic!("{ended:?}"),
+        ended = run_loop(engine, lines, None) => panic!("{ended:?}"),
     };
     assert!(is_answered, "the question waits for something else to come");
 }

@@ -24,7 +24,7 @@ pub(super) async fn show(book: &mut ExampleBook) {
 async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refusal {
     let (client, key) = (Name::operator(), Key::parse(key).unwrap());
     let message = ClientMessage { client, key, document: say("hello").into_bytes(), to: None, thread };
-    match organism.front().ask(message).await.expect("the pump answers") {
+    match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Refused(refusal) => *refusal,
         other => panic!("{other:?}"),
     }

@@ -103,7 +103,12 @@ async fn threads(house: &PlanHouse, book: &mut ExampleBook) {
     let steer = "<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"><say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>x</text></say></steer>";
     sends("steer", steer.to_owned(), rests.thread.to_string()).await.unwrap_err();
     book.take(&house.records(), Code::RestingThread, "a <steer> for a thread that rests");
-    house.organism.front().pause(Name::operator(), Some(rests.thread.clone()), false, None).await.unwrap();
+    house
+        .organism
+        .handle()
+        .pause_or_continue(Name::operator(), Some(rests.thread.clone()), false, None)
+        .await
+        .unwrap();
     book.take(&house.records(), Code::UnpausedThread, "`systole resume` for a thread that is not paused");
     let plan = "[[say('mute', 'x'), spawn(say('mute', 'x'), 'slow')]]";
     let works = house.send("works", &say("boss", plan), None, None).await.unwrap();

@@ -238,6 +238,6 @@ fn g3_an_organism_that_a_host_started_ends_with_it() {
     assert_eq!(host.asks(2, "ping", &json!({}))["result"], json!({}), "the second one only visited");
     assert_eq!(host.end(), Some(0));
     let log = folder.path().join("hello.db");
-    assert!(RunFile::of(&log).is_none(), "no organism runs any more");
-    assert!(!RunFile::path(&log).exists(), "it was stopped, not left to the end of its process");
+    assert!(RunFile::find_running(&log).is_none(), "no organism runs any more");
+    assert!(!RunFile::find_path(&log).exists(), "it was stopped, not left to the end of its process");
 }

@@ -196,8 +196,8 @@ impl PlanHouse {
     ) -> Result<Receipt, String> {
         match self
             .organism
-            .front()
-            .ask(PlanHouse::message(key, document, to, thread))
+            .handle()
+            .send_message(PlanHouse::message(key, document, to, thread))
             .await
             .expect("the pump answers")
         {
@@ -212,10 +212,10 @@ impl PlanHouse {
         let mut sending = JoinSet::new();
         for (n, document) in documents.into_iter().enumerate() {
             let (front, message) = (
-                self.organism.front().clone(),
+                self.organism.handle().clone(),
                 PlanHouse::message(&format!("all-{n}"), &document, None, None),
             );
-            sending.spawn(async move { (n, front.ask(message).await) });
+            sending.spawn(async move { (n, front.send_message(message).await) });
         }
         let mut receipts = BTreeMap::new();
         while let Some(sent) = sending.join_next().await {

@@ -72,7 +72,12 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
     }
     house.send("bad", "<say", None, None).await.unwrap_err();
     let (receipt, _) = house.ask("rest", "echo", "x").await;
-    house.organism.front().cancel(systole_core::types::ids::Name::operator(), receipt.thread).await.unwrap();
+    house
+        .organism
+        .handle()
+        .cancel_thread(systole_core::types::ids::Name::operator(), receipt.thread)
+        .await
+        .unwrap();
     let folder = house.close().await;
     let house = PlanHouse::in_folder(folder).await;
     let mut seen = BTreeSet::new();

@@ -144,7 +144,7 @@ async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_unti
 
     let house = PlanHouse::in_folder(house.close().await).await;
     house.until("it goes on", of_call(&receipt.thread, 3, "final")).await;
-    let ended = house.organism.front().cancel(Name::operator(), receipt.thread.clone()).await;
+    let ended = house.organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await;
     assert!(matches!(ended, Some(SenderReply::Done)), "{ended:?}");
     let folder = house.close().await;
     let house = PlanHouse::in_folder(folder).await;

@@ -44,11 +44,11 @@ pub(super) async fn begin(
         Err(Refused { refusal, kept: None }) => {
             return Err(RpcFault::unavailable(refusal.message.to_string()));
         }
-        Err(refused) => return told(front.refuse(client.clone(), key, refused).await),
+        Err(refused) => return told(front.record_refusal(client.clone(), key, refused).await),
     };
     let to = Some(tool.listener.name.to_string());
     let message = ClientMessage { client: client.clone(), key: key.clone(), document, to, thread };
-    match front.ask(message).await {
+    match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,

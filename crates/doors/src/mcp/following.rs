@@ -94,7 +94,7 @@ impl OpenCall {
         }
         let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
         // A thread that has ended just now needs no end.
-        let _ended = self.front.cancel(self.client.clone(), thread).await;
+        let _ended = self.front.cancel_thread(self.client.clone(), thread).await;
     }
 
     /// The last message for the client.
@@ -108,7 +108,7 @@ impl OpenCall {
             }
         }
         let from = Position(self.receipt.position);
-        let hearing = self.progress.is_some().then(|| self.front.hear(None, thread.clone()));
+        let hearing = self.progress.is_some().then(|| self.front.listen(None, thread.clone()));
         let mut events = ProgressFollower::new(Follower::after(&self.front, from, thread), hearing);
         let mut steps = 0;
         let late = tokio::time::sleep(PATIENCE);

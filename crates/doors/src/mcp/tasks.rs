@@ -157,7 +157,7 @@ pub(super) async fn cancel(front: &OrganismHandle, client: &Name, id: &str) -> R
     let done = McpRevision::Stateless.complete(json!({}));
     let thread = ThreadId::parse(&task.receipt.thread).ok();
     let Some(thread) = thread.filter(|_| task.end.is_none()) else { return Ok(done) };
-    match front.cancel(client.clone(), thread).await {
+    match front.cancel_thread(client.clone(), thread).await {
         Some(SenderReply::Refused(refusal)) if refusal.code != Code::EndedThread => {
             Err(RpcFault::params(refusal.message.to_string()))
         }

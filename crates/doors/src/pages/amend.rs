@@ -147,7 +147,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
     let id = found.request.id;
     let order = steering::order(form.by.clone(), id, ruling).map_err(unfit_request)?;
     let accepted = DecisionAccepted::of(id, &order.says);
-    match asked.state.front.rule(order).await {
+    match asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
             Ok(form.done(&format!("/approvals?done={id}"), &value))

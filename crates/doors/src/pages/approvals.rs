@@ -229,7 +229,7 @@ async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
     let ruling = ApiRuling { outcome, note: text("note"), hash: Some(hash.to_owned()), payload, choice };
     let order = steering::order(form.by.clone(), request, ruling).map_err(unfit_request)?;
     let accepted = DecisionAccepted::of(request, &order.says);
-    match form.asked.state.front.rule(order).await {
+    match form.asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
             Ok(form.done(&format!("/approvals?done={request}"), &value))

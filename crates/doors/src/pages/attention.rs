@@ -153,7 +153,7 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     let (reader, now) = (&*moment.reader, moment.now);
     let whole = moment.whole()?;
     let posts = DueCalls::at(&whole, now);
-    let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
+    let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
     let mut standings = Vec::new();
     for thread in whole.waiting() {
         let mut standing = ThreadWaits::of(reader, &whole, &posts, thread)?;

@@ -70,7 +70,7 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
             let why = if shown.is_empty() { NEEDED } else { STALE };
             return Err(needed(&asked, fields, why).await);
         };
-        match state.keyring.whose(token.trim()) {
+        match state.keyring.find_owner(token.trim()) {
             Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields, _seat: seat }),
             Some(_) => Err(needed(&asked, fields, OTHER).await),
             None => {

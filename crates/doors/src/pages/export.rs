@@ -75,16 +75,16 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
 
 fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
     let reader = &*moment.reader;
-    let scope = ExportScope::of(reader, std::slice::from_ref(id))?;
+    let scope = ExportScope::find_threads(reader, std::slice::from_ref(id))?;
     let (mut named, mut file) = (NamedDocuments::default(), BoundedFile::default());
     if !moment.sees_all {
         named = NamedDocuments::without_configurations();
     }
-    scope.each(reader, |_, record| {
-        named.take(record);
+    scope.visit_records(reader, |_, record| {
+        named.take_record(record);
         Ok(())
     })?;
-    named.write(reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
-    page::write(&scope, reader, &named, &mut file)?;
+    named.write_documents(reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
+    page::write_page(&scope, reader, &named, &mut file)?;
     Ok(file.bytes)
 }

@@ -144,7 +144,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         })
         .await?;
     let workers = match asked.at {
-        None => asked.state.front.workers().await,
+        None => asked.state.front.count_workers().await,
         Some(_) => Ok(BTreeMap::new()),
     };
     if !asked.is_html {
@@ -221,7 +221,7 @@ fn row(frame: &Frame, graph: &ListenerGraph, node: &GraphNode, load: Option<List
 type RunningSteps = BTreeMap<(Name, String), Vec<ThreadId>>;
 
 fn running_steps(moment: &LogMoment, whole: &LogState) -> Result<RunningSteps, LogFault> {
-    let runs = WorkflowRuns::new(&*moment.reader, whole, &workflow_steps::said);
+    let runs = WorkflowRuns::new(&*moment.reader, whole, &workflow_steps::describe_step);
     let mut running = RunningSteps::new();
     for thread in whole.working() {
         for (path, call) in thread.calls.iter().filter(|(path, _)| path.depth() == 0) {

@@ -142,7 +142,7 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         return next.run(request).await;
     }
     if is_bearer {
-        let client = bearer(headers).and_then(|token| state.keyring.whose(token)).cloned();
+        let client = bearer(headers).and_then(|token| state.keyring.find_owner(token)).cloned();
         let Some(client) = client else {
             state.login_failed(visitor.address.ip()).await;
             return without_token();

@@ -83,7 +83,8 @@ pub(super) async fn resume(form: ChangeForm) -> Response {
 async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
     let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
-    let reply = form.asked.state.front.pause(form.by.clone(), Some(id.clone()), halts, note).await;
+    let reply =
+        form.asked.state.front.pause_or_continue(form.by.clone(), Some(id.clone()), halts, note).await;
     done(form, &id, reply, if halts { "paused" } else { "resumed" })
 }
 
@@ -116,12 +117,12 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let listener = composition.listener(&listener).ok_or_else(|| {
         unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
     })?;
-    let payload = steered::steer(&composition, listener, text).map_err(unfit_request)?;
+    let payload = steered::build_steer(&composition, listener, text).map_err(unfit_request)?;
     // The form has its key from the page, so that a second click says nothing twice.
     let key = inbound::key_of(form.field("key").map(str::to_owned)).map_err(unfit_request)?;
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());
     let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
-    done(form, &id, front.ask(message).await, "steered")
+    done(form, &id, front.send_message(message).await, "steered")
 }
 
 /// Cancels a thread.
@@ -139,8 +140,8 @@ pub(super) async fn end(form: ChangeForm) -> Response {
 async fn over(form: &ChangeForm, cancels: bool) -> Result<Response, Refusal> {
     let (id, front) = (form.asked.thread()?, &form.asked.state.front);
     let reply = match cancels {
-        true => front.cancel(form.by.clone(), id.clone()).await,
-        false => front.end(form.by.clone(), id.clone()).await,
+        true => front.cancel_thread(form.by.clone(), id.clone()).await,
+        false => front.end_thread(form.by.clone(), id.clone()).await,
     };
     done(form, &id, reply, if cancels { "cancelled" } else { "ended" })
 }

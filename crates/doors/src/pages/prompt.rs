@@ -84,7 +84,7 @@ fn prompt_of(
     id: &ThreadId,
     seq: u64,
 ) -> ReadResult<Option<(JournaledCall, Vec<Arc<str>>)>> {
-    prompt_view::read(&*moment.reader, id, seq).map_err(|why| match why {
+    prompt_view::read_prompt(&*moment.reader, id, seq).map_err(|why| match why {
         PromptFault::Log(fault) => ReadFault::Log(fault),
         erased @ PromptFault::Erased(_) => {
             ReadRefusal::missing(erased.to_string(), "another record; what was erased cannot be read again")
@@ -106,7 +106,7 @@ fn before(
     let Some(seq) = called.seq.checked_sub(1).filter(|seq| *seq > 0) else { return Ok(None) };
     match prompt_of(moment, id, seq) {
         Ok(Some((earlier, links))) if earlier.listener == called.listener => {
-            Ok(Some((earlier.seq, prompt_view::parts(&links))))
+            Ok(Some((earlier.seq, prompt_view::split_parts(&links))))
         }
         Err(ReadFault::Log(fault)) => Err(ReadFault::Log(fault)),
         Ok(_) | Err(ReadFault::Refused(_)) => Ok(None),
@@ -118,7 +118,7 @@ fn page(asked: &PageRequest, read: &ReadPrompt) -> PromptPage {
     let frame = asked.frame(PageTab::Threads, &format!("Prompt of {id}"));
     let frame = frame.with_command(format!("systole context {id}@{}", called.seq));
     let path = format!("/t/{}", encoded(id.as_str()));
-    let parts = prompt_view::parts(&read.links);
+    let parts = prompt_view::split_parts(&read.links);
     let earlier = read.before.as_ref().map(|(_, parts)| parts.as_slice()).unwrap_or_default();
     let same = parts.iter().zip(earlier).take_while(|(one, other)| one == other).count();
     let has_before = read.before.is_some();

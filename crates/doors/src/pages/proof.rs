@@ -128,7 +128,7 @@ pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, 
         unread(&fault);
         Vec::new()
     });
-    ProofStanding::of(found, moment.front.policy(), reader.last()?, |size| {
+    ProofStanding::find_standing(found, moment.front.policy(), reader.last()?, |size| {
         let page = reader.after(Position(size.saturating_sub(1)), 1)?;
         Ok(page.first().map(|(_, record)| record.header.time))
     })

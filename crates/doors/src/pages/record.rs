@@ -258,7 +258,7 @@ fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<Recor
         ("leaf of the log", record.leaf.to_string()),
     ];
     let covered = match moment.front.log_file().filter(|_| moment.sees_all) {
-        Some(log) => Some(proof::standing(moment, log)?.covers(*position)),
+        Some(log) => Some(proof::standing(moment, log)?.describe_cover(*position)),
         None => None,
     };
     Ok(RecordProof { position: position.0, facts, covered })

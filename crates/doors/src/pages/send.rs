@@ -211,7 +211,7 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
         to: Some(request.listener.name.to_string()),
         thread: request.thread.clone(),
     };
-    match asked.state.front.ask(message).await {
+    match asked.state.front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,

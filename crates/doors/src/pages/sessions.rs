@@ -67,7 +67,11 @@ impl Sessions {
         if own.len() >= CODES {
             own.pop_front();
         }
-        own.push_back(OpenCode { code: Credential::given(code.clone()), client: client.clone(), made: now });
+        own.push_back(OpenCode {
+            code: Credential::from_token(code.clone()),
+            client: client.clone(),
+            made: now,
+        });
         Ok(code)
     }
 
@@ -78,7 +82,7 @@ impl Sessions {
         for own in codes.values_mut() {
             own.retain(|one| now.since(one.made) < CODE_MS);
             // Every code is compared, so that the time reveals nothing.
-            let is_it: Vec<bool> = own.iter().map(|one| one.code.is(shown)).collect();
+            let is_it: Vec<bool> = own.iter().map(|one| one.code.matches(shown)).collect();
             if let Some(place) = is_it.iter().position(|is_it| *is_it) {
                 found = own.remove(place).map(|one| one.client);
             }
@@ -101,8 +105,8 @@ impl Sessions {
             }
         }
         open.push(Session {
-            cookie: Credential::given(opened.cookie.clone()),
-            secret: Credential::given(opened.secret.clone()),
+            cookie: Credential::from_token(opened.cookie.clone()),
+            secret: Credential::from_token(opened.secret.clone()),
             client,
             used: now,
         });
@@ -114,7 +118,7 @@ impl Sessions {
         let mut open = locked(&self.open);
         open.retain(|one| now.since(one.used) < IDLE_MS);
         open.iter_mut().fold(None, |found, one| {
-            if one.cookie.is(cookie) {
+            if one.cookie.matches(cookie) {
                 one.used = now;
                 return Some(one.client.clone());
             }
@@ -126,13 +130,13 @@ impl Sessions {
     /// so every open session of the client counts.
     pub(crate) fn may_change(&self, client: &Name, secret: &str) -> bool {
         let open = locked(&self.open);
-        let fitting = open.iter().filter(|one| one.client == *client && one.secret.is(secret));
+        let fitting = open.iter().filter(|one| one.client == *client && one.secret.matches(secret));
         fitting.count() > 0
     }
 
     /// Ends the session of a cookie.
     pub(crate) fn end(&self, cookie: &str) {
-        locked(&self.open).retain(|one| !one.cookie.is(cookie));
+        locked(&self.open).retain(|one| !one.cookie.matches(cookie));
     }
 }
 

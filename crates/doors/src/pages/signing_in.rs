@@ -131,7 +131,7 @@ pub(super) async fn sign_in(
     };
     let shown = form.code.trim();
     let client = state.sessions.take_code(shown, WallClock.ticks());
-    let Some(client) = client.or_else(|| state.keyring.whose(shown).cloned()) else {
+    let Some(client) = client.or_else(|| state.keyring.find_owner(shown).cloned()) else {
         state.login_failed(visitor.address.ip()).await;
         return match is_html {
             true => page(&state, &form.to, Some(UNKNOWN)),

@@ -135,7 +135,7 @@ fn view(
     let tree = moment.tree(id)?;
     let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, &*tree) else { return Ok(None) };
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
-    standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::said))?;
+    standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
     let pictured = workflow_steps::picture_of(reader, &whole, tree, &standing)?;
     let root = reader.of_thread(&id.root_of(), 1, 1)?;

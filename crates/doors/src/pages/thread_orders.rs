@@ -105,10 +105,10 @@ impl ThreadOrder {
     ) -> Option<SenderReply> {
         let (by, id, note) = (by.clone(), id.clone(), note.cloned());
         match self {
-            ThreadOrder::Pause => front.pause(by, Some(id), true, note).await,
-            ThreadOrder::Resume => front.pause(by, Some(id), false, note).await,
-            ThreadOrder::Cancel => front.cancel(by, id).await,
-            ThreadOrder::End => front.end(by, id).await,
+            ThreadOrder::Pause => front.pause_or_continue(by, Some(id), true, note).await,
+            ThreadOrder::Resume => front.pause_or_continue(by, Some(id), false, note).await,
+            ThreadOrder::Cancel => front.cancel_thread(by, id).await,
+            ThreadOrder::End => front.end_thread(by, id).await,
         }
     }
 }

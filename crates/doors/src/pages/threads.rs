@@ -109,7 +109,7 @@ pub(super) async fn read_part(
     asked
         .read(move |moment| {
             let whole = moment.whole()?;
-            let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+            let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
             let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, PART))?;
             Ok((part, moment.now))
         })

@@ -57,7 +57,7 @@ pub(crate) async fn threads(
         };
         let whole = moment.whole()?;
         let (mut entries, next) = roll::page(&*moment.reader, &whole, moment.now, &page)?;
-        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
         roll::name_goals(&mut entries, &whole, &runs)?;
         let paused = whole.all_paused(&*moment.reader)?;
         let threads: Vec<Value> = entries.iter().map(ThreadEntry::as_json).collect();
@@ -80,7 +80,7 @@ pub(crate) async fn all_waits(
     answer(&state, &client, query, &[], |moment, _| {
         let (reader, whole) = (&*moment.reader, moment.whole()?);
         let posts = DueCalls::at(&whole, moment.now);
-        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
         let standings = whole.waiting().into_iter().map(|thread| {
             let mut standing = ThreadWaits::of(reader, &whole, &posts, thread)?;
             standing.name_goals(&runs)?;

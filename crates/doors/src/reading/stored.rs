@@ -138,7 +138,7 @@ fn pages(
             }
             bytes += placed.1.body.len();
             place = next(&placed);
-            records.push(ExportedRecord::of(placed.0, &placed.1));
+            records.push(ExportedRecord::from_record(placed.0, &placed.1));
         }
         if is_end {
             return Ok(ApiStoredRecords { records, next: None });

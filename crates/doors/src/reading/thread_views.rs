@@ -43,7 +43,7 @@ pub(crate) async fn thread(
             return Err(ReadRefusal::unknown_thread().into());
         };
         let mut entries = [entry];
-        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
         roll::name_goals(&mut entries, &whole, &runs)?;
         let mut value = entries.first().map(ThreadEntry::as_json).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
@@ -60,7 +60,7 @@ fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<T
     let posts = DueCalls::at(whole, moment.now);
     let Some(thread) = whole.thread(reader, id)? else { return Err(ReadRefusal::unknown_thread().into()) };
     let mut waits = ThreadWaits::of(reader, whole, &posts, &thread)?;
-    waits.name_goals(&WorkflowRuns::new(reader, whole, &workflow_steps::said))?;
+    waits.name_goals(&WorkflowRuns::new(reader, whole, &workflow_steps::describe_step))?;
     Ok(waits)
 }
 
@@ -124,7 +124,7 @@ pub(crate) async fn thread_prompt(
     answer(&state, &client, query, &["seq"], move |moment, fields| {
         let id = thread_of(moment, &thread)?;
         let seq = of_number(moment, &id, fields.number("seq")?)?.1.header.seq;
-        let read = prompt_view::read(&*moment.reader, &id, seq).map_err(|why| match why {
+        let read = prompt_view::read_prompt(&*moment.reader, &id, seq).map_err(|why| match why {
             PromptFault::Log(fault) => ReadFault::Log(fault),
             erased @ PromptFault::Erased(_) => ReadRefusal::missing(
                 erased.to_string(),

@@ -1,8 +1,8 @@
 //! The checksum of zip files: CRC-32 with the polynomial of IEEE 802.3.
 
-const TABLE: [u32; 256] = table();
+const TABLE: [u32; 256] = build_table();
 
-const fn table() -> [u32; 256] {
+const fn build_table() -> [u32; 256] {
     let mut table = [0; 256];
     let mut rest = table.as_mut_slice();
     let mut byte = 0;
@@ -28,7 +28,7 @@ impl Crc {
         Crc(u32::MAX)
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             let [low, ..] = self.0.to_le_bytes();
             let entry = TABLE.get(usize::from(low ^ byte)).copied().unwrap_or_default();
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn the_sum_of_the_nine_digits_is_the_one_that_everyone_publishes() {
         let mut crc = Crc::new();
-        crc.take(b"1234");
-        crc.take(b"56789");
+        crc.add_bytes(b"1234");
+        crc.add_bytes(b"56789");
         assert_eq!(crc.sum(), 0xcbf4_3926);
     }
 }

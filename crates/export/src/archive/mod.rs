@@ -53,12 +53,12 @@ fn entry_fields(entry: &ArchiveEntry) -> Vec<u8> {
 }
 
 /// The header of an entry.
-fn local(entry: &ArchiveEntry) -> Vec<u8> {
+fn write_local(entry: &ArchiveEntry) -> Vec<u8> {
     [&LOCAL[..], &entry_fields(entry), entry.name.as_bytes()].concat()
 }
 
 /// The line of an entry in the directory.
-fn central(entry: &ArchiveEntry) -> Vec<u8> {
+fn write_central(entry: &ArchiveEntry) -> Vec<u8> {
     // Made on Unix; an ordinary file that all can read, and a program that all can run.
     let made_by = (3_u16 << 8) | VERSION;
     let mode: u32 = if entry.is_program { 0o100_755 } else { 0o100_644 };
@@ -75,7 +75,7 @@ fn central(entry: &ArchiveEntry) -> Vec<u8> {
 }
 
 /// The end of an archive whose directory of that many bytes begins there.
-fn end(entries: usize, directory: usize, offset: u32) -> Vec<u8> {
+fn write_end(entries: usize, directory: usize, offset: u32) -> Vec<u8> {
     let entries = u16::try_from(entries).unwrap_or(u16::MAX).to_le_bytes();
     let directory = u32::try_from(directory).unwrap_or(u32::MAX).to_le_bytes();
     [&END[..], &[0; 4], &entries, &entries, &directory, &offset.to_le_bytes(), &[0; 2]].concat()

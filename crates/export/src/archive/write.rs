@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use systole_core::types::ids::Digest;
 
 use super::crc::Crc;
-use super::{ArchiveEntry, central, end, local};
+use super::{ArchiveEntry, write_central, write_end, write_local};
 
 /// A zip file that is being written.
 pub struct ArchiveWriter {
@@ -39,10 +39,10 @@ impl ArchiveWriter {
     }
 
     /// Begins an entry.
-    pub fn entry(&mut self, name: &str, is_program: bool) -> Result<EntryWriter<'_>> {
+    pub fn begin_entry(&mut self, name: &str, is_program: bool) -> Result<EntryWriter<'_>> {
         let offset = u32::try_from(self.at).map_err(|_| too_large())?;
         let entry = ArchiveEntry { name: name.to_owned(), crc: 0, size: 0, offset, is_program };
-        let header = local(&entry);
+        let header = write_local(&entry);
         self.file.write_all(&header)?;
         self.at += header.len() as u64;
         let begun = self.at;
@@ -52,9 +52,9 @@ impl ArchiveWriter {
     /// Writes the directory, and syncs the file.
     pub fn finish(mut self) -> Result<()> {
         let offset = u32::try_from(self.at).map_err(|_| too_large())?;
-        let directory: Vec<u8> = self.entries.iter().flat_map(central).collect();
+        let directory: Vec<u8> = self.entries.iter().flat_map(write_central).collect();
         self.file.write_all(&directory)?;
-        self.file.write_all(&end(self.entries.len(), directory.len(), offset))?;
+        self.file.write_all(&write_end(self.entries.len(), directory.len(), offset))?;
         self.file.flush()?;
         self.file.get_ref().sync_all()
     }
@@ -62,11 +62,11 @@ impl ArchiveWriter {
 
 impl EntryWriter<'_> {
     /// Ends the entry, and says the SHA-256 of its bytes.
-    pub fn end(mut self) -> Result<Digest> {
+    pub fn finish_entry(mut self) -> Result<Digest> {
         self.entry.crc = self.crc.sum();
         self.entry.size = u32::try_from(self.archive.at - self.begun).map_err(|_| too_large())?;
         self.archive.file.seek(SeekFrom::Start(u64::from(self.entry.offset)))?;
-        self.archive.file.write_all(&local(&self.entry))?;
+        self.archive.file.write_all(&write_local(&self.entry))?;
         self.archive.file.seek(SeekFrom::Start(self.archive.at))?;
         self.archive.entries.push(self.entry);
         Ok(Digest(self.hash.finalize().into()))
@@ -86,7 +86,7 @@ impl Write for EntryWriter<'_> {
         }
         self.archive.file.write_all(bytes)?;
         self.archive.at = after;
-        self.crc.take(bytes);
+        self.crc.add_bytes(bytes);
         self.hash.update(bytes);
         Ok(())
     }

@@ -44,7 +44,7 @@ impl fmt::Display for ThreadNeed {
 }
 
 /// The first of these records that its thread needs. They are given as they are afterwards.
-pub(super) fn first(
+pub(super) fn find_first(
     reader: &SqliteReader,
     erased: &BTreeMap<Position, Record>,
 ) -> Result<Option<NeededRecord>, LogFault> {
@@ -54,8 +54,8 @@ pub(super) fn first(
     }
     for (id, places) in threads {
         let Some((position, _)) = places.first().copied() else { continue };
-        let (mut before, mut after) = folded(reader, id, erased)?;
-        if let Some((position, need)) = needed(&before, &places) {
+        let (mut before, mut after) = fold_both(reader, id, erased)?;
+        if let Some((position, need)) = find_needed(&before, &places) {
             return Ok(Some(NeededRecord { position, thread: id.clone(), need: Some(need) }));
         }
         // These have the hash of an erased body: if it is sent again, it is refused, and not taken for another.
@@ -70,7 +70,7 @@ pub(super) fn first(
     Ok(None)
 }
 
-fn needed(thread: &Thread, places: &[(Position, u64)]) -> Option<(Position, ThreadNeed)> {
+fn find_needed(thread: &Thread, places: &[(Position, u64)]) -> Option<(Position, ThreadNeed)> {
     let (first, _) = places.first()?;
     if let Some((_, request)) = thread.person_requests().next() {
         let id = request.id();
@@ -88,7 +88,7 @@ fn needed(thread: &Thread, places: &[(Position, u64)]) -> Option<(Position, Thre
 }
 
 /// The thread as it is, and as it is without what is erased.
-fn folded(
+fn fold_both(
     reader: &dyn LogReader,
     id: &ThreadId,
     erased: &BTreeMap<Position, Record>,

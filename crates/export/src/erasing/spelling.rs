@@ -25,9 +25,9 @@ impl ErasedTexts {
         if value.len() < SHORTEST {
             return true;
         }
-        self.spell(&value, SHORTEST);
+        self.add_spellings(&value, SHORTEST);
         if value.contains('<') {
-            texts(&value).into_iter().for_each(|text| self.spell(text, SHORTEST));
+            list_texts(&value).into_iter().for_each(|text| self.add_spellings(text, SHORTEST));
         }
         false
     }
@@ -35,23 +35,23 @@ impl ErasedTexts {
     /// Adds the texts of a body that goes whole.
     pub(super) fn add_body(&mut self, body: &[u8]) {
         let body = String::from_utf8_lossy(body);
-        let mut found = texts(&body);
+        let mut found = list_texts(&body);
         found.sort_by_key(|text| std::cmp::Reverse(text.len()));
         found.dedup();
         // A code is in every refusal of its kind, and says nothing of what was refused.
         found.retain(|text| RecordCode::parse(text).is_none());
-        found.into_iter().take(MOST_TEXTS).for_each(|text| self.spell(text, SHORTEST_TEXT));
+        found.into_iter().take(MOST_TEXTS).for_each(|text| self.add_spellings(text, SHORTEST_TEXT));
     }
 
     /// Adds a text as payloads, prompts and JSON write it.
-    fn spell(&mut self, raw: &str, shortest: usize) {
+    fn add_spellings(&mut self, raw: &str, shortest: usize) {
         let escaped = |text: &str, in_attribute: bool| {
             let mut bytes = Vec::new();
             writer::escape(&mut bytes, text, in_attribute);
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let mut forms = vec![raw.to_owned()];
-        for plain in [read(raw), characters::value(raw).into_owned()] {
+        for plain in [read_text(raw), characters::value(raw).into_owned()] {
             let json = serde_json::Value::from(plain.as_str()).to_string();
             let json = json.get(1..json.len() - 1).unwrap_or_default().to_owned();
             forms.extend([escaped(&plain, false), escaped(&plain, true), escaped(&json, false), json, plain]);
@@ -71,7 +71,7 @@ impl ErasedTexts {
 }
 
 /// The text with its references resolved, and without the marks of a CDATA section.
-fn read(raw: &str) -> String {
+fn read_text(raw: &str) -> String {
     let inside = raw.strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
     if let Some(inside) = inside {
         return inside.to_owned();
@@ -94,7 +94,7 @@ fn read(raw: &str) -> String {
 }
 
 /// What an XML text says: what is between its tags and in its attributes. Names of namespaces are left out.
-fn texts(xml: &str) -> Vec<&str> {
+fn list_texts(xml: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = xml;
     while let Some((text, tag)) = rest.split_once('<') {
@@ -134,9 +134,9 @@ mod tests {
     fn the_texts_of_a_payload_are_found_without_its_namespaces() {
         let body = "<p:pay xmlns:p='urn:one>' xmlns=\"urn:two\" sum=\"a > b\"><p:name>Ann &lt; Lee</p:name> \
                     <![CDATA[ x<y ]]><e/></p:pay>";
-        assert_eq!(texts(body), ["a > b", "Ann &lt; Lee", "x<y"]);
-        assert_eq!(texts("no markup"), ["no markup"]);
-        assert_eq!(texts("<a b='"), [""; 0]);
+        assert_eq!(list_texts(body), ["a > b", "Ann &lt; Lee", "x<y"]);
+        assert_eq!(list_texts("no markup"), ["no markup"]);
+        assert_eq!(list_texts("<a b='"), [""; 0]);
     }
 
     #[test]

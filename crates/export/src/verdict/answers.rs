@@ -47,25 +47,25 @@ impl LogExamination {
             |question, (standing, words)| AuditAnswer { question, standing, words, has_files: false };
         let shown = match self.verdict() {
             LogVerdict::Contradicted { .. } => None,
-            _ => Some(self.best()),
+            _ => Some(self.best_checkpoint()),
         };
         let of = |words: &dyn Fn(Option<&CheckpointFinding>) -> (AnswerStanding, String)| {
             shown.map_or_else(|| (AnswerStanding::Nothing, CONTRADICTED.to_owned()), words)
         };
         vec![
-            answer("Who could have written this?", of(&|best| self.who(best))),
-            answer("When?", of(&|best| self.when(best))),
+            answer("Who could have written this?", of(&|best| self.answer_who(best))),
+            answer("When?", of(&|best| self.answer_when(best))),
             AuditAnswer {
                 has_files: true,
-                ..answer("Under which configuration?", of(&|best| self.configuration(best)))
+                ..answer("Under which configuration?", of(&|best| self.answer_configuration(best)))
             },
             answer("Is anything left out?", of(&|best| self.left_out(best))),
             answer("What happens when recording fails?", on_failure()),
-            answer("Can it be verified without being able to forge it?", of(&forgeable)),
+            answer("Can it be verified without being able to forge it?", of(&describe_forgeable)),
         ]
     }
 
-    fn who(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
+    fn answer_who(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
         let Some(found) = best else {
             let words = "Anyone who can write the log, at any time: no checkpoint that counts fits.";
             return (AnswerStanding::Nothing, words.to_owned());
@@ -75,7 +75,7 @@ impl LogExamination {
             0 => String::new(),
             rest => format!(" The {rest} after them: anyone who can write the log."),
         };
-        let Some(known) = found.known() else {
+        let Some(known) = found.policy_verdict() else {
             let words = format!(
                 "The first {size} records are those of {}, which you kept; whose key signed it was not checked.",
                 found.place
@@ -109,8 +109,8 @@ impl LogExamination {
         (AnswerStanding::Recheckable, words)
     }
 
-    fn when(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
-        let cosigned = best.and_then(|found| Some((found.size, found.known()?.cosigned.first()?)));
+    fn answer_when(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
+        let cosigned = best.and_then(|found| Some((found.size, found.policy_verdict()?.cosigned.first()?)));
         if let Some((size, first)) = cosigned {
             let at = i64::try_from(first.seconds).ok().and_then(|at| Timestamp::from_second(at).ok());
             let at = at.map_or_else(|| first.seconds.to_string(), |at| at.to_string());
@@ -120,15 +120,18 @@ impl LogExamination {
         }
         match self.log.times {
             Some((first, last)) => {
-                let words =
-                    format!("The records say: from {} to {}. No witness confirms it.", utc(first), utc(last));
+                let words = format!(
+                    "The records say: from {} to {}. No witness confirms it.",
+                    format_utc(first),
+                    format_utc(last)
+                );
                 (AnswerStanding::Assertion, words)
             }
             None => (AnswerStanding::Nothing, "The log has no records.".to_owned()),
         }
     }
 
-    fn configuration(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
+    fn answer_configuration(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
         let all = match self.log.configs {
             1 => "the one".to_owned(),
             many => format!("all {many}"),
@@ -139,7 +142,7 @@ impl LogExamination {
         };
         let words =
             format!("Each record names its configuration by its hash, and the log has {all}. {files}");
-        (standing(best), words)
+        (find_standing(best), words)
     }
 
     fn left_out(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
@@ -154,7 +157,7 @@ impl LogExamination {
                 "{inside} Records that were cut off at the end, and whole threads, would not be noticed."
             ),
         };
-        (standing(best), words)
+        (find_standing(best), words)
     }
 }
 
@@ -166,7 +169,7 @@ const FILES: &str = "Which program files ran is a supplier assertion: the hashes
 const CONTRADICTED: &str = "What was kept elsewhere contradicts the log, so it shows nothing.";
 
 /// What an answer is worth that holds only since a checkpoint.
-fn standing(best: Option<&CheckpointFinding>) -> AnswerStanding {
+fn find_standing(best: Option<&CheckpointFinding>) -> AnswerStanding {
     match best {
         Some(found) if found.is_confirmed() => AnswerStanding::Recheckable,
         Some(_) => AnswerStanding::Assertion,
@@ -179,8 +182,8 @@ fn on_failure() -> (AnswerStanding, String) {
     (AnswerStanding::Assertion, words.to_owned())
 }
 
-fn forgeable(best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
-    match best.and_then(CheckpointFinding::known) {
+fn describe_forgeable(best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
+    match best.and_then(CheckpointFinding::policy_verdict) {
         Some(_) => {
             let words = "Yes: verifying takes public keys, and they cannot sign.";
             (AnswerStanding::Recheckable, words.to_owned())
@@ -193,6 +196,6 @@ fn forgeable(best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
     }
 }
 
-fn utc(at: Millis) -> String {
+fn format_utc(at: Millis) -> String {
     String::from_utf8_lossy(&at.text()).into_owned()
 }

@@ -96,7 +96,7 @@ impl CheckpointFinding {
         format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}{unproven}")
     }
 
-    pub(super) fn of(
+    pub(super) fn from_source(
         source: &CheckpointSource,
         policy: Option<&TrustPolicy>,
         records: u64,
@@ -110,7 +110,7 @@ impl CheckpointFinding {
             _ => RootFit::Other,
         };
         let signer = match policy {
-            Some(policy) => CheckpointSigner::by(policy, &source.signed),
+            Some(policy) => CheckpointSigner::find_signer(policy, &source.signed),
             None => match source.keeper {
                 CheckpointKeeper::Reader => CheckpointSigner::KeptApart,
                 CheckpointKeeper::Witness => CheckpointSigner::ReadBack,
@@ -150,11 +150,11 @@ impl CheckpointFinding {
     /// kept it apart. What only that key shows is the word of the supplier.
     pub(super) fn is_confirmed(&self) -> bool {
         let is_kept = self.keeper == CheckpointKeeper::Reader;
-        self.known().is_some_and(|known| is_kept || !known.cosigned.is_empty())
+        self.policy_verdict().is_some_and(|known| is_kept || !known.cosigned.is_empty())
     }
 
     /// The judgement of the policy, if the checkpoint fits the log.
-    pub(super) fn known(&self) -> Option<&PolicyVerdict> {
+    pub(super) fn policy_verdict(&self) -> Option<&PolicyVerdict> {
         match &self.signer {
             CheckpointSigner::Known(verdict) if self.fit == RootFit::Same => Some(verdict),
             _ => None,
@@ -165,7 +165,7 @@ impl CheckpointFinding {
 impl CheckpointSigner {
     /// Who signed, by a policy. A line that a stranger added, with a wrong signature of a witness, takes nothing from the
     /// signature of the log.
-    pub fn by(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
+    pub fn find_signer(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
         match policy.judge(signed, None) {
             Ok(verdict) => CheckpointSigner::Known(Box::new(verdict)),
             Err(PolicyFault::Witness(fault)) => {

@@ -23,7 +23,7 @@ pub struct ProvedEntry {
 
 impl ProvedEntry {
     /// The entry of a record, with its body if that fits into a proof file.
-    pub fn of(record: &Record) -> ProvedEntry {
+    pub fn from_record(record: &Record) -> ProvedEntry {
         let header = record.header_bytes();
         let commitment = record.parts.commitment(&record.body);
         let body = Some((record.parts.clone(), record.body.to_vec()));
@@ -49,7 +49,7 @@ impl ProvedEntry {
     }
 
     /// Reads the bytes of an entry. The body has to be the one that was committed to.
-    pub fn read(bytes: &[u8]) -> Result<ProvedEntry, String> {
+    pub fn read_entry(bytes: &[u8]) -> Result<ProvedEntry, String> {
         let mut fields = FieldReader::new(bytes);
         if fields.take()? != FORM {
             return Err("it is no entry of a log of Systole, or one of a later version".to_owned());
@@ -59,7 +59,7 @@ impl ProvedEntry {
         let body = match fields.has_more() {
             true => {
                 let body = fields.take()?.to_vec();
-                Some((parts(&mut fields, &header)?, body))
+                Some((read_parts(&mut fields, &header)?, body))
             }
             false => None,
         };
@@ -80,7 +80,7 @@ impl ProvedEntry {
     }
 
     /// The header and the length of the body, or why this version cannot read it.
-    pub fn header(&self) -> Result<(Header, u64), String> {
+    pub fn read_header(&self) -> Result<(Header, u64), String> {
         Header::read(&self.header).map(|(header, length, _)| (header, length))
     }
 
@@ -91,7 +91,7 @@ impl ProvedEntry {
 }
 
 /// The parts of a body: a salt, or a commitment of 32 bytes, for the rest and for each place that the header names.
-fn parts(fields: &mut FieldReader<'_>, header: &[u8]) -> Result<BodyParts, String> {
+fn read_parts(fields: &mut FieldReader<'_>, header: &[u8]) -> Result<BodyParts, String> {
     let (_, _, holes) = Header::read(header)?;
     let mut seal = || {
         let bytes = fields.take()?;
@@ -137,25 +137,25 @@ mod tests {
     #[test]
     fn an_entry_has_the_leaf_of_its_record_with_and_without_the_body() {
         let record = record(b"<a/>");
-        let entry = ProvedEntry::of(&record);
+        let entry = ProvedEntry::from_record(&record);
         let bytes = entry.to_bytes();
-        assert_eq!(ProvedEntry::read(&bytes), Ok(entry.clone()));
+        assert_eq!(ProvedEntry::read_entry(&bytes), Ok(entry.clone()));
         assert_eq!((entry.leaf(), entry.body()), (record.leaf.0, Some(&b"<a/>"[..])));
         let bare = ProvedEntry { body: None, ..entry };
-        assert_eq!(ProvedEntry::read(&bare.to_bytes()), Ok(bare.clone()));
+        assert_eq!(ProvedEntry::read_entry(&bare.to_bytes()), Ok(bare.clone()));
         assert_eq!(bare.leaf(), record.leaf.0);
         for end in 0..bytes.len() {
-            let read = ProvedEntry::read(bytes.get(..end).unwrap());
+            let read = ProvedEntry::read_entry(bytes.get(..end).unwrap());
             assert!(read.is_err() || read == Ok(bare.clone()), "cut after {end}");
         }
         let changed = String::from_utf8_lossy(&bytes).replace("<a/>", "<b/>");
-        assert!(ProvedEntry::read(changed.as_bytes()).is_err());
+        assert!(ProvedEntry::read_entry(changed.as_bytes()).is_err());
     }
 
     #[test]
     fn a_body_that_does_not_fit_is_left_out() {
         let record = record(&vec![b'a'; EXTRA_BYTES]);
-        let entry = ProvedEntry::of(&record);
+        let entry = ProvedEntry::from_record(&record);
         assert_eq!((entry.body(), entry.leaf()), (None, record.leaf.0));
         assert!(entry.to_bytes().len() <= EXTRA_BYTES);
     }

@@ -33,7 +33,8 @@ impl LogExamination {
             |found: &&CheckpointFinding| found.fit == RootFit::Same && found.size > 0 && found.counts();
         let mut ends: BTreeMap<u64, Option<Millis>> = BTreeMap::new();
         for found in self.checkpoints.iter().filter(counts) {
-            let cosigned = found.known().and_then(|known| known.cosigned.iter().map(|by| by.seconds).min());
+            let cosigned =
+                found.policy_verdict().and_then(|known| known.cosigned.iter().map(|by| by.seconds).min());
             let cosigned = cosigned.map(|seconds| Millis(seconds.saturating_mul(1_000)));
             let end = ends.entry(found.size).or_default();
             *end = [*end, cosigned].into_iter().flatten().min();

@@ -56,16 +56,16 @@ pub struct GatheredLog {
 impl GatheredLog {
     /// Verifies a whole log, and what its records say of each other: children, documents and erasures. Gathers the roots
     /// at those sizes, and compares it with the other logs.
-    pub fn of(
+    pub fn verify_log(
         log: &Path,
         sizes: &BTreeSet<u64>,
         others: &[&dyn LogReader],
         reading: PromptReading,
     ) -> Result<(VerifySummary, GatheredLog), LogFault> {
         let start = || WalkGathering::new(sizes, others);
-        let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take)?;
+        let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take_record)?;
         let (looked, erased, last) = sqlite::read_least(log, |reader| {
-            Ok((kinship::look(reader, reading)?, reader.erased_documents()?.len(), reader.last()?))
+            Ok((kinship::check_kinship(reader, reading)?, reader.erased_documents()?.len(), reader.last()?))
         })?;
         if let Some(misfit) = looked.misfits.first() {
             let (path, position) = (log.display().to_string(), misfit.position);
@@ -85,7 +85,7 @@ impl GatheredLog {
         others: &[&dyn LogReader],
         reading: PromptReading,
     ) -> Result<(VerifySummary, GatheredLog), LogFault> {
-        let gathered = GatheredLog::of(log, sizes, others, reading)?;
+        let gathered = GatheredLog::verify_log(log, sizes, others, reading)?;
         check_end(log)?;
         Ok(gathered)
     }
@@ -157,7 +157,7 @@ impl<'a> WalkGathering<'a> {
     }
 
     /// Takes the next record.
-    fn take(&mut self, record: &Record) {
+    fn take_record(&mut self, record: &Record) {
         self.tree.push(record.leaf.0);
         let size = self.tree.size();
         if self.sizes.contains(&size) {
@@ -176,9 +176,9 @@ impl<'a> WalkGathering<'a> {
         if record.parts.has_erased() {
             self.erased.push((Position(size), record.parts.erased().collect()));
         }
-        self.files.take(Position(size), record);
+        self.files.take_record(Position(size), record);
         for other in &mut self.others {
-            other.compare(Position(size), record);
+            other.compare_record(Position(size), record);
         }
     }
 
@@ -196,13 +196,13 @@ impl<'a> WalkGathering<'a> {
             erased_documents: 0,
             elsewhere: 0,
             files: self.files.finish(),
-            others: self.others.into_iter().map(|other| other.finish(size)).collect(),
+            others: self.others.into_iter().map(|other| other.finish_log(size)).collect(),
         }
     }
 }
 
 impl OtherLog<'_> {
-    fn next(&mut self) -> Result<Option<Record>, LogFault> {
+    fn next_record(&mut self) -> Result<Option<Record>, LogFault> {
         let mut placed = self.records.next();
         if placed.is_none() {
             // It may have grown since its end was read.
@@ -215,11 +215,11 @@ impl OtherLog<'_> {
         }))
     }
 
-    fn compare(&mut self, position: Position, record: &Record) {
+    fn compare_record(&mut self, position: Position, record: &Record) {
         if self.end.is_some() {
             return;
         }
-        self.end = match self.next() {
+        self.end = match self.next_record() {
             Ok(Some(own)) if own.leaf == record.leaf => None,
             Ok(Some(_)) => Some(OtherEnd::Differs(position)),
             Ok(None) => Some(OtherEnd::Same(position.0 - 1)),
@@ -227,10 +227,10 @@ impl OtherLog<'_> {
         };
     }
 
-    fn finish(mut self, size: u64) -> OtherEnd {
+    fn finish_log(mut self, size: u64) -> OtherEnd {
         match self.end.take() {
             Some(end) => end,
-            None => match self.next() {
+            None => match self.next_record() {
                 Ok(Some(_)) => OtherEnd::Longer(Position(size + 1)),
                 Ok(None) => OtherEnd::Same(size),
                 Err(fault) => OtherEnd::Unread(fault),

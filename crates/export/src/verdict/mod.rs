@@ -89,7 +89,7 @@ impl LogExamination {
         sources: &[CheckpointSource],
         policy: Option<&TrustPolicy>,
     ) -> LogExamination {
-        let of = |source| CheckpointFinding::of(source, policy, records, &log);
+        let of = |source| CheckpointFinding::from_source(source, policy, records, &log);
         let mut checkpoints: Vec<CheckpointFinding> = sources.iter().map(of).collect();
         checkpoints.sort_by_key(|finding| finding.size);
         LogExamination { records, log, others, checkpoints, has_policy: policy.is_some() }
@@ -97,8 +97,8 @@ impl LogExamination {
 
     /// The verdict.
     pub fn verdict(&self) -> LogVerdict {
-        self.contradiction().unwrap_or_else(|| match self.best() {
-            Some(finding) => match finding.known() {
+        self.contradiction().unwrap_or_else(|| match self.best_checkpoint() {
+            Some(finding) => match finding.policy_verdict() {
                 Some(known) if !known.cosigned.is_empty() && known.is_quorum => LogVerdict::Witnessed {
                     size: finding.size,
                     cosigned: known.cosigned.len(),
@@ -113,18 +113,21 @@ impl LogExamination {
     /// Whether the policy, if there is one, is satisfied.
     pub fn satisfies_policy(&self) -> bool {
         !self.has_policy
-            || self.best().and_then(CheckpointFinding::known).is_some_and(|known| known.is_quorum)
+            || self
+                .best_checkpoint()
+                .and_then(CheckpointFinding::policy_verdict)
+                .is_some_and(|known| known.is_quorum)
     }
 
     /// The checkpoint that shows most: one with a quorum before one without, one that others confirm before one that
     /// only the log's key shows, a larger one before a smaller one.
-    pub fn best(&self) -> Option<&CheckpointFinding> {
+    pub fn best_checkpoint(&self) -> Option<&CheckpointFinding> {
         // The checkpoint of an empty log fits every log.
         let shows =
             |found: &&CheckpointFinding| found.supports() && found.fit == RootFit::Same && found.size > 0;
         let fits = self.checkpoints.iter().filter(shows);
         let rank = |found: &CheckpointFinding| {
-            let known = found.known();
+            let known = found.policy_verdict();
             (known.is_some_and(|known| known.is_quorum), known.is_some(), found.is_confirmed(), found.size)
         };
         fits.max_by_key(|found| rank(found))

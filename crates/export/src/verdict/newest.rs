@@ -69,7 +69,7 @@ impl ProofTone {
 
 impl ProofStanding {
     /// The standing by the newest checkpoints of a log that ends at `end`. `recorded` says when a record was written.
-    pub fn of<E>(
+    pub fn find_standing<E>(
         found: Vec<Result<SignedCheckpoint, CheckpointFault>>,
         policy: Option<&TrustPolicy>,
         end: Position,
@@ -91,7 +91,9 @@ impl ProofStanding {
                     continue;
                 }
             };
-            let CheckpointSigner::Known(verdict) = CheckpointSigner::by(policy, &signed) else { continue };
+            let CheckpointSigner::Known(verdict) = CheckpointSigner::find_signer(policy, &signed) else {
+                continue;
+            };
             let size = signed.checkpoint().size();
             for witness in &mut witnesses {
                 let by = verdict.cosigned.iter().find(|one| one.witness == witness.name);
@@ -115,7 +117,7 @@ impl ProofStanding {
     }
 
     /// Whether the newest checkpoint covers a record, in a sentence.
-    pub fn covers(&self, position: Position) -> (ProofTone, String) {
+    pub fn describe_cover(&self, position: Position) -> (ProofTone, String) {
         match &self.checkpoint {
             None => (ProofTone::Held, "No valid checkpoint is stored beside the log.".to_owned()),
             Some(newest) if newest.size >= position.0 => {

@@ -30,7 +30,7 @@ pub(super) struct StartedFiles {
 
 impl StartedFiles {
     /// Takes the next record.
-    pub(super) fn take(&mut self, position: Position, record: &Record) {
+    pub(super) fn take_record(&mut self, position: Position, record: &Record) {
         let is_told = record.header.code == Some(RecordCode::Role(MessageRole::Told));
         if !is_told || record.header.thread != ThreadId::sys() {
             return;

@@ -92,7 +92,7 @@ pub enum HostFault {
 
 /// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
 /// grace. The others are reported to the pump as lost.
-pub async fn host(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<(), HostFault> {
+pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<(), HostFault> {
     let (reports, heard) = mpsc::channel(REPORTS);
     let (pace, steps) = (CarrierWaits::default(), hosting.steps);
     let equipment = CarrierEquipment {
@@ -121,17 +121,18 @@ pub async fn host(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<
     // At most one message from each worker.
     let (say, mut said) = mpsc::channel(listeners.len().max(1));
     for listener in listeners.values() {
-        let worker = worker(&hosting.composition, listener, &hosting.url, hosting.keys.get(&listener.name));
-        works(worker, listener, (&relays, &hosting.tell), &drain, &say);
+        let worker =
+            build_worker(&hosting.composition, listener, &hosting.url, hosting.keys.get(&listener.name));
+        start_worker(worker, listener, (&relays, &hosting.tell), &drain, &say);
     }
     drop(say);
     let ended = tokio::select! {
-        ended = all(&mut said) => ended,
+        ended = wait_for_all(&mut said) => ended,
         // A dropped sender also means stop.
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
     drain.send_replace(true);
-    let rest = tokio::time::timeout(LAST, all(&mut said)).await.unwrap_or(Err(HostFault::Late));
+    let rest = tokio::time::timeout(LAST, wait_for_all(&mut said)).await.unwrap_or(Err(HostFault::Late));
     carriers.stop().await;
     drop(leave);
     sorter.over().await;
@@ -139,7 +140,7 @@ pub async fn host(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<
 }
 
 /// Waits until every worker has ended, or one of them cannot serve.
-async fn all(said: &mut mpsc::Receiver<Result<(), HostFault>>) -> Result<(), HostFault> {
+async fn wait_for_all(said: &mut mpsc::Receiver<Result<(), HostFault>>) -> Result<(), HostFault> {
     while let Some(ended) = said.recv().await {
         ended?;
     }
@@ -147,7 +148,7 @@ async fn all(said: &mut mpsc::Receiver<Result<(), HostFault>>) -> Result<(), Hos
 }
 
 /// The worker of a listener, with its description for the broker.
-fn worker(composition: &Composition, listener: &Listener, url: &str, key: Option<&PathBuf>) -> Worker {
+fn build_worker(composition: &Composition, listener: &Listener, url: &str, key: Option<&PathBuf>) -> Worker {
     let renew = listener.idle_ms.map_or(RENEW_MS, |idle| (idle / 3).clamp(1, RENEW_MS));
     let mut worker = Worker::new(url, composition.organism.as_str(), listener.name.as_str())
         .slots(listener.in_flight.clamp(1, SLOTS))
@@ -167,7 +168,7 @@ fn worker(composition: &Composition, listener: &Listener, url: &str, key: Option
 }
 
 /// Starts the task of a worker.
-fn works(
+fn start_worker(
     worker: Worker,
     listener: &Listener,
     (relays, tell): (&Arc<Relays>, &HostReporter),
@@ -178,7 +179,7 @@ fn works(
     let (told, tell) = (name.clone(), tell.clone());
     let worker = worker.tell(move |news| tell(&told, &HostEvent::AtBroker(news.clone())));
     let (carried, relays) = (name.clone(), relays.clone());
-    let work = move |held| relays.clone().relays(carried.clone(), idle, held);
+    let work = move |held| relays.clone().relay_delivery(carried.clone(), idle, held);
     let mut stop = drain.subscribe();
     let stopped = async move {
         // The sender of `stop` lives as long as the host.

@@ -97,7 +97,7 @@ impl Relays {
         Arc::new(Relays { carriers, inline, tell, draining, routes: Mutex::default() })
     }
 
-    fn routes(&self) -> MutexGuard<'_, Routes> {
+    fn lock_routes(&self) -> MutexGuard<'_, Routes> {
         // Each change below is one step, so the data behind a poisoned lock is consistent.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,13 +108,15 @@ impl Relays {
             match report {
                 CarrierReport::Said { listener, speech, .. }
                 | CarrierReport::Misplaced { listener, speech, .. } => {
-                    self.said(listener, speech).await;
+                    self.pass_document(listener, speech).await;
                 }
                 CarrierReport::Gone { token, code, words } => {
-                    self.goes(&token.0, Report::Gone(code, words)).await
+                    self.send_report(&token.0, Report::Gone(code, words)).await
                 }
-                CarrierReport::Away { token, words } => self.goes(&token.0, Report::Unstarted(words)).await,
-                CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
+                CarrierReport::Away { token, words } => {
+                    self.send_report(&token.0, Report::Unstarted(words)).await
+                }
+                CarrierReport::NotNow { token, .. } => self.send_report(&token.0, Report::NotNow).await,
                 // A host carries nothing over NATS itself.
                 CarrierReport::Joined { .. }
                 | CarrierReport::Adopted { .. }
@@ -125,16 +127,16 @@ impl Relays {
         }
     }
 
-    async fn said(&self, listener: Name, speech: ArrivedDocument) {
+    async fn pass_document(&self, listener: Name, speech: ArrivedDocument) {
         let document = match speech {
             ArrivedDocument::Bytes(document) => document,
             ArrivedDocument::Word(word) => match word.document() {
                 Ok(document) => document,
-                Err(fault) => return self.unwritten(&listener, word, &fault.message).await,
+                Err(fault) => return self.report_unwritable(&listener, word, &fault.message).await,
             },
         };
         let kind = document_kind(&document);
-        let way = kind.delivery().and_then(|delivery| self.way(delivery));
+        let way = kind.delivery().and_then(|delivery| self.find_route(delivery));
         match way {
             Some(way) => {
                 if let Err(mpsc::error::SendError(Report::Said(kind, document))) =
@@ -149,13 +151,13 @@ impl Relays {
 
     /// A message that cannot be written as a document. A question or journal entry gets an error; a reply ends its
     /// delivery.
-    async fn unwritten(&self, listener: &Name, word: ListenerDocument, why: &str) {
+    async fn report_unwritable(&self, listener: &Name, word: ListenerDocument, why: &str) {
         match word {
             ListenerDocument::Reply { delivery, .. } => {
-                self.goes(&delivery, Report::Gone(Code::ListenerFailed, why.to_owned())).await;
+                self.send_report(&delivery, Report::Gone(Code::ListenerFailed, why.to_owned())).await;
             }
             ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. } => {
-                self.refuses(listener, delivery, id, Refusal::new(Code::Invalid, why.to_owned()));
+                self.refuse_document(listener, delivery, id, Refusal::new(Code::Invalid, why.to_owned()));
             }
             ListenerDocument::Notice { .. } | ListenerDocument::Progress { .. } => {
                 (self.tell)(listener, &HostEvent::Unsent(why.to_owned()));
@@ -163,12 +165,12 @@ impl Relays {
         }
     }
 
-    fn way(&self, delivery: &str) -> Option<mpsc::Sender<Report>> {
-        self.routes().out.get(delivery).map(|(_, way)| way.clone())
+    fn find_route(&self, delivery: &str) -> Option<mpsc::Sender<Report>> {
+        self.lock_routes().out.get(delivery).map(|(_, way)| way.clone())
     }
 
-    async fn goes(&self, delivery: &str, report: Report) {
-        if let Some(way) = self.way(delivery) {
+    async fn send_report(&self, delivery: &str, report: Report) {
+        if let Some(way) = self.find_route(delivery) {
             // If the relay has ended, it has already given up this delivery.
             let _given_up = way.send(report).await;
         }
@@ -182,7 +184,7 @@ impl Relays {
             return;
         }
         let another = {
-            let routes = self.routes();
+            let routes = self.lock_routes();
             let mut all = routes.out.values();
             all.find(|(of, _)| *of == listener).map(|(_, way)| way.clone())
         };
@@ -193,12 +195,12 @@ impl Relays {
                 _ => return,
             },
         };
-        self.waits(&listener, document);
+        self.keep_document(&listener, document);
     }
 
     /// Keeps a document for the next delivery of the listener.
-    fn waits(&self, listener: &Name, document: Vec<u8>) {
-        let mut routes = self.routes();
+    fn keep_document(&self, listener: &Name, document: Vec<u8>) {
+        let mut routes = self.lock_routes();
         let waiting = routes.strays.entry(listener.clone()).or_default();
         if waiting.len() < STRAYS {
             return waiting.push_back(document);
@@ -209,7 +211,7 @@ impl Relays {
     }
 
     /// Answers a journal entry or question that could not be sent, with a refusal.
-    fn refuses(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
+    fn refuse_document(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
         match Payload::trusted(core_payload::system_error(&refusal)) {
             Ok(payload) => {
                 self.carriers.answer(listener, PumpAnswer { delivery, id, payload: Some(payload) })
@@ -219,41 +221,42 @@ impl Relays {
     }
 
     /// Relays one delivery until the carriers are done with it.
-    pub(super) async fn relays(
+    pub(super) async fn relay_delivery(
         self: Arc<Relays>,
         listener: Name,
         idle: Option<Duration>,
         held: HeldDelivery,
     ) {
-        let delivery = match handed(&listener, &held) {
+        let delivery = match build_delivery(&listener, &held) {
             Ok(delivery) => delivery,
             Err(why) => return held.send_gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
         };
         let token = delivery.lease.token.clone();
         let (way, mut heard) = mpsc::channel(WORDS);
         let strays = {
-            let mut routes = self.routes();
+            let mut routes = self.lock_routes();
             routes.out.insert(token.0.clone(), (listener.clone(), way));
             routes.strays.remove(&listener).unwrap_or_default()
         };
         let _routed = Routed { relays: &self, token: &token };
         for document in strays {
-            self.passes(Report::Said(DocumentKind::Other, document), &listener, &held, Stand::Wanted).await;
+            self.pass_report(Report::Said(DocumentKind::Other, document), &listener, &held, Stand::Wanted)
+                .await;
         }
         self.carriers.hand(delivery.clone());
         // When the carriers get the delivery again, after they could not start it.
         let mut again = None;
         let mut stand = Stand::Wanted;
-        let mut overdue = pin!(self.overdue());
+        let mut overdue = pin!(self.wait_for_grace());
         let mut quiet_since = Instant::now();
         loop {
             let counts = stand == Stand::Wanted && again.is_none();
-            let silent = moment(idle.filter(|_| counts).map(|idle| quiet_since + idle));
+            let silent = wait_until(idle.filter(|_| counts).map(|idle| quiet_since + idle));
             tokio::select! {
                 biased;
                 report = heard.recv() => {
                     let Some(report) = report else { return };
-                    match self.passes(report, &listener, &held, stand).await {
+                    match self.pass_report(report, &listener, &held, stand).await {
                         Goes::Over => return,
                         Goes::Again => again = Some(Instant::now() + PAUSE),
                         Goes::On => {}
@@ -274,7 +277,7 @@ impl Relays {
                     let words = format!("no sign of life for {}", spoken(ms));
                     held.send_gone(Code::ListenerTimeout.as_str(), &words).await;
                 }
-                () = moment(again) => {
+                () = wait_until(again) => {
                     again = None;
                     quiet_since = Instant::now();
                     self.carriers.hand(delivery.clone());
@@ -290,7 +293,7 @@ impl Relays {
     }
 
     /// Sends a report to the pump.
-    async fn passes(&self, report: Report, listener: &Name, held: &HeldDelivery, stand: Stand) -> Goes {
+    async fn pass_report(&self, report: Report, listener: &Name, held: &HeldDelivery, stand: Stand) -> Goes {
         let (kind, document) = match report {
             Report::Said(kind, document) => (kind, document),
             Report::Gone(code, words) => {
@@ -311,7 +314,7 @@ impl Relays {
         match kind {
             DocumentKind::Reply { .. } => {
                 if stand != Stand::CalledBack && held.send_reply(document).await {
-                    self.taken(listener, held);
+                    self.mark_taken(listener, held);
                 }
                 return Goes::Over;
             }
@@ -325,7 +328,7 @@ impl Relays {
                 Err(unsent @ DocumentFault::TooLarge { .. }) => {
                     let words = format!("its message {unsent}");
                     let refusal = Refusal::new(Code::TooLarge, words);
-                    self.refuses(listener, delivery, id, refusal);
+                    self.refuse_document(listener, delivery, id, refusal);
                 }
             },
             DocumentKind::Notice { .. } | DocumentKind::Other => match held.send_document(&document).await {
@@ -334,7 +337,7 @@ impl Relays {
                     (self.tell)(listener, &HostEvent::Unsent(words));
                 }
                 Err(DocumentFault::CalledBack) if kind == DocumentKind::Other => {
-                    self.waits(listener, document)
+                    self.keep_document(listener, document)
                 }
                 Err(DocumentFault::CalledBack) | Ok(_) => {}
             },
@@ -343,14 +346,14 @@ impl Relays {
     }
 
     /// The pump took the reply to a delivery.
-    fn taken(&self, listener: &Name, held: &HeldDelivery) {
+    fn mark_taken(&self, listener: &Name, held: &HeldDelivery) {
         if let Some(value) = self.inline.get(listener) {
             value.taken(held.delivery());
         }
     }
 
     /// Waits until the host has to stop, then for the grace.
-    async fn overdue(&self) {
+    async fn wait_for_grace(&self) {
         let mut draining = self.draining.clone();
         // The sender of `draining` lives as long as the host.
         drop(draining.wait_for(|draining| *draining).await);
@@ -359,7 +362,7 @@ impl Relays {
 }
 
 /// Waits until `at`, or forever if there is no such moment.
-async fn moment(at: Option<Instant>) {
+async fn wait_until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
@@ -367,7 +370,7 @@ async fn moment(at: Option<Instant>) {
 }
 
 /// A delivery in the form in which the pump passes it to a carrier.
-fn handed(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId> {
+fn build_delivery(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId> {
     let delivered = held.delivery();
     let stamp = &delivered.stamp;
     let lease = Lease {
@@ -393,6 +396,6 @@ struct Routed<'r> {
 
 impl Drop for Routed<'_> {
     fn drop(&mut self) {
-        self.relays.routes().out.remove(&self.token.0);
+        self.relays.lock_routes().out.remove(&self.token.0);
     }
 }

@@ -60,33 +60,33 @@ pub struct Party {
 
 impl Party {
     /// Its rights that cross into or out of the pump's account.
-    pub fn reaching(&self) -> impl Iterator<Item = &Right> {
+    pub fn crossing_rights(&self) -> impl Iterator<Item = &Right> {
         self.publish.iter().chain(&self.subscribe).filter(|right| right.way != AccountCrossing::Own)
     }
 
     /// Whether it answers questions from another account.
-    pub fn answers(&self) -> bool {
+    pub fn answers_others(&self) -> bool {
         self.subscribe.iter().any(|right| right.way == AccountCrossing::Answers)
     }
 }
 
-fn right(way: AccountCrossing, subject: String, words: &'static str) -> Right {
+fn allow(way: AccountCrossing, subject: String, words: &'static str) -> Right {
     Right { subject, words, way, there: None }
 }
 
 /// The parties of an organism, the pump first. Empty if nothing uses NATS: no listener, no client, no log.
-pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
+pub fn list_parties(composition: &Composition, has_log: bool) -> Vec<Party> {
     let organism = &composition.organism;
     let listeners = composition.listeners.values().filter(|one| one.reach.is_over_broker());
-    let listeners = listeners.map(|one| listener(organism, &one.name));
+    let listeners = listeners.map(|one| build_listener(organism, &one.name));
     let clients = composition.clients.iter().filter(|(_, one)| one.over_nats);
-    let others: Vec<Party> = listeners.chain(clients.map(|(name, _)| client(organism, name))).collect();
+    let others: Vec<Party> = listeners.chain(clients.map(|(name, _)| build_client(organism, name))).collect();
     if others.is_empty() && !has_log {
         return Vec::new();
     }
-    let mut parties = vec![pump(organism)];
+    let mut parties = vec![build_pump(organism)];
     parties.extend(others);
-    parties.push(auditor(organism));
+    parties.push(build_auditor(organism));
     parties
 }
 
@@ -95,19 +95,19 @@ fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
     move |rest| format!("{begin}{}", rest.concat())
 }
 
-fn listener(organism: &Name, name: &Name) -> Party {
+fn build_listener(organism: &Name, name: &Name) -> Party {
     let (subject, part) = (of_organism(organism), token(name));
     let at = format!("{}.{part}", BrokerSubjects::of(organism).bus_stream());
     let own = |begin: &str, end: &str| format!("{begin}{at}{end}");
     let inbox = format!("_INBOX_{part}");
     let mut subscribe = vec![
-        right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),
-        right(AccountCrossing::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
+        allow(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),
+        allow(AccountCrossing::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
     ];
     for verb in ["PING", "INFO", "STATS"] {
         for below in [String::new(), format!(".{part}"), format!(".{part}.*")] {
             let asked = format!("$SRV.{verb}{below}");
-            subscribe.push(right(
+            subscribe.push(allow(
                 AccountCrossing::Answers,
                 asked,
                 "who looks for services; it may answer once",
@@ -121,21 +121,21 @@ fn listener(organism: &Name, name: &Name) -> Party {
         key: name.to_string(),
         account: format!("LISTENER_{part}"),
         publish: vec![
-            right(
+            allow(
                 AccountCrossing::Asks,
                 subject(&["in.", &part, ".*"]),
                 "its replies, notices, journal entries and questions",
             ),
-            right(AccountCrossing::Asks, subject(&["live.", &part]), "its progress"),
-            right(AccountCrossing::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
-            right(AccountCrossing::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
+            allow(AccountCrossing::Asks, subject(&["live.", &part]), "its progress"),
+            allow(AccountCrossing::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
+            allow(AccountCrossing::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
         ],
         subscribe,
         inbox,
     }
 }
 
-fn client(organism: &Name, name: &Name) -> Party {
+fn build_client(organism: &Name, name: &Name) -> Party {
     let part = token(name);
     let inbox = format!("_INBOX_{part}");
     let asks = BrokerSubjects::of(organism).asked(name);
@@ -145,43 +145,43 @@ fn client(organism: &Name, name: &Name) -> Party {
         client: Some(name.clone()),
         key: name.to_string(),
         account: format!("CLIENT_{part}"),
-        publish: vec![right(AccountCrossing::Waits, asks, "its messages; what comes of them is answered")],
-        subscribe: vec![right(AccountCrossing::Own, format!("{inbox}.>"), "what is answered to it")],
+        publish: vec![allow(AccountCrossing::Waits, asks, "its messages; what comes of them is answered")],
+        subscribe: vec![allow(AccountCrossing::Own, format!("{inbox}.>"), "what is answered to it")],
         inbox,
     }
 }
 
-fn pump(organism: &Name) -> Party {
+fn build_pump(organism: &Name) -> Party {
     let (subject, bus) = (of_organism(organism), BrokerSubjects::of(organism).bus_stream());
     let inbox = BrokerSubjects::inbox(organism);
     let mut publish = vec![
-        right(AccountCrossing::Own, subject(&["dlv.*"]), "deliveries"),
-        right(AccountCrossing::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
-        right(
+        allow(AccountCrossing::Own, subject(&["dlv.*"]), "deliveries"),
+        allow(AccountCrossing::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
+        allow(
             AccountCrossing::Own,
             "_R_.>".to_owned(),
             "answers to what a listener asked, as the broker brings them back",
         ),
-        right(AccountCrossing::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
-        right(
+        allow(AccountCrossing::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
+        allow(
             AccountCrossing::Own,
             subject(&["life.*"]),
             "showing other pumps of the organism that it lives",
         ),
-        right(
+        allow(
             AccountCrossing::Own,
             format!("$O.{}.>", BrokerSubjects::of(organism).bucket()),
             "what is too large for one message of that log",
         ),
-        right(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
-        right(AccountCrossing::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
+        allow(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
+        allow(AccountCrossing::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    for stream in [bus, log_stream(organism), apart(organism)] {
+    for stream in [bus, log_stream(organism), name_large_stream(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
             let api = format!("$JS.API.{begin}{stream}{end}");
-            publish.push(right(
+            publish.push(allow(
                 AccountCrossing::Own,
                 api,
                 "making, reading and clearing its streams and consumers",
@@ -190,12 +190,12 @@ fn pump(organism: &Name) -> Party {
     }
     for begin in ["STREAM.*.", "STREAM.MSG.*."] {
         let api = format!("$JS.API.{begin}{}", BrokerSubjects::of(organism).silence_stream());
-        publish.push(right(AccountCrossing::Own, api, "keeping and reading which workers died"));
+        publish.push(allow(AccountCrossing::Own, api, "keeping and reading which workers died"));
     }
     // Separate storage is found and read through other subjects than the log.
     for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
-        let subject = format!("{begin}{}.>", apart(organism));
-        publish.push(right(AccountCrossing::Own, subject, "reading what was too large for one message"));
+        let subject = format!("{begin}{}.>", name_large_stream(organism));
+        publish.push(allow(AccountCrossing::Own, subject, "reading what was too large for one message"));
     }
     let silent = BrokerSubjects::of(organism).silences();
     Party {
@@ -206,26 +206,26 @@ fn pump(organism: &Name) -> Party {
         account: "PUMP".to_owned(),
         publish,
         subscribe: vec![
-            right(AccountCrossing::Own, subject(&["in.>"]), "what listeners say, and what clients send"),
-            right(AccountCrossing::Own, subject(&["live.*"]), "their progress"),
-            right(AccountCrossing::Own, silent, "that a listener gave no sign of life"),
-            right(AccountCrossing::Own, subject(&["life.*"]), "whether another pump lives"),
-            right(AccountCrossing::Own, subject(&["log.*"]), "what another pump adds to the log"),
+            allow(AccountCrossing::Own, subject(&["in.>"]), "what listeners say, and what clients send"),
+            allow(AccountCrossing::Own, subject(&["live.*"]), "their progress"),
+            allow(AccountCrossing::Own, silent, "that a listener gave no sign of life"),
+            allow(AccountCrossing::Own, subject(&["life.*"]), "whether another pump lives"),
+            allow(AccountCrossing::Own, subject(&["log.*"]), "what another pump adds to the log"),
             Right {
                 there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
-                ..right(
+                ..allow(
                     AccountCrossing::Server,
                     BrokerSubjects::of(organism).refused(),
                     "whom the broker did not let in",
                 )
             },
-            right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
+            allow(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }
 }
 
-fn auditor(organism: &Name) -> Party {
+fn build_auditor(organism: &Name) -> Party {
     let (subject, bus, log) =
         (of_organism(organism), BrokerSubjects::of(organism).bus_stream(), log_stream(organism));
     let (inbox, api) =
@@ -233,7 +233,7 @@ fn auditor(organism: &Name) -> Party {
     let asks = |what: &str, stream: &str, words| {
         let there = Some(format!("$JS.API.{what}.{stream}"));
         let here = format!("{api}.{what}.{stream}");
-        Right { there, ..right(AccountCrossing::Asks, here, words) }
+        Right { there, ..allow(AccountCrossing::Asks, here, words) }
     };
     Party {
         shown: "an auditor".to_owned(),
@@ -245,11 +245,15 @@ fn auditor(organism: &Name) -> Party {
             asks("STREAM.INFO", &bus, "asking how many deliveries are out"),
             asks("STREAM.INFO", &log, "asking how far the log goes, where it is kept in NATS"),
             asks("STREAM.MSG.GET", &log, "reading that log"),
-            asks("STREAM.MSG.GET", &apart(organism), "reading what of it is too large for one message"),
+            asks(
+                "STREAM.MSG.GET",
+                &name_large_stream(organism),
+                "reading what of it is too large for one message",
+            ),
         ],
         subscribe: vec![
-            right(AccountCrossing::Hears, subject(&["log.*"]), "what is added to that log"),
-            right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
+            allow(AccountCrossing::Hears, subject(&["log.*"]), "what is added to that log"),
+            allow(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }
@@ -260,7 +264,7 @@ fn log_stream(organism: &Name) -> String {
 }
 
 /// The stream for data that is too large for one log message.
-fn apart(organism: &Name) -> String {
+fn name_large_stream(organism: &Name) -> String {
     BrokerSubjects::of(organism).apart_stream()
 }
 
@@ -271,7 +275,7 @@ mod tests {
     #[test]
     fn no_right_of_one_party_is_another_ones() {
         let name = |text: &str| Name::parse(text).unwrap();
-        let of = |text: &str| listener(&name("shop"), &name(text));
+        let of = |text: &str| build_listener(&name("shop"), &name(text));
         let (a, dotted, named_so) = (of("a"), of("a.b"), of("pump.shop"));
         let subjects = |party: &Party| {
             let all = party.publish.iter().map(|right| right.subject.clone());
@@ -280,7 +284,7 @@ mod tests {
         assert!(subjects(&a).is_disjoint(&subjects(&dotted)));
         assert_eq!(a.publish.first().map(|right| right.subject.as_str()), Some("o.shop.in.a.*"));
         assert_eq!(dotted.publish.first().map(|right| right.subject.as_str()), Some("o.shop.in.a_b.*"));
-        let pump = pump(&name("shop"));
+        let pump = build_pump(&name("shop"));
         assert_ne!(named_so.account, pump.account);
         assert!(!subjects(&pump).contains("o.shop.in.a.*"));
     }

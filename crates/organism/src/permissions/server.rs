@@ -33,7 +33,7 @@ pub struct ServerSettings<'a> {
 }
 
 /// The whole text. Each party comes with its public key.
-pub fn written(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> String {
+pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> String {
     let mut text = String::new();
     let syncs = if server.keeps_log { "\n  sync_interval: always" } else { "" };
     // Writing into a String cannot fail.
@@ -43,34 +43,48 @@ pub fn written(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> Str
          # Written by `systole permissions --nats-config`; written anew when a listener is added.\n\n\
          listen: {}\n\njetstream {{\n  store_dir: {}{syncs}\n}}\n\naccounts {{\n",
         server.organism,
-        quoted(&server.listen.to_string()),
-        quoted(server.store),
+        quote_text(&server.listen.to_string()),
+        quote_text(server.store),
     );
     let Some(((pump, key), others)) = parties.split_first() else { return text };
     let server = exports_of_server(pump);
-    text.extend(["  # the server itself: no one can log in as it\n  ", &quoted(SERVER), ": {\n"]);
-    text.extend([&*list("exports", &server), "  }\n"]);
-    block(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
+    text.extend(["  # the server itself: no one can log in as it\n  ", &quote_text(SERVER), ": {\n"]);
+    text.extend([&*write_list("exports", &server), "  }\n"]);
+    write_account(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
     for (party, key) in others {
-        block(&mut text, party, key, &exports(party), &imports(party, &pump.account), false);
+        write_account(
+            &mut text,
+            party,
+            key,
+            &list_exports(party),
+            &list_imports(party, &pump.account),
+            false,
+        );
     }
     text.push_str("}\n");
     text
 }
 
-fn block(text: &mut String, party: &Party, key: &str, exports: &[String], imports: &[String], keeps: bool) {
+fn write_account(
+    text: &mut String,
+    party: &Party,
+    key: &str,
+    exports: &[String],
+    imports: &[String],
+    keeps: bool,
+) {
     let allow = |rights: &[Right]| {
         let lines: Vec<String> =
-            rights.iter().map(|right| format!("          {}\n", quoted(&right.subject))).collect();
+            rights.iter().map(|right| format!("          {}\n", quote_text(&right.subject))).collect();
         format!("{{ allow: [\n{}        ] }}", lines.concat())
     };
     let answers =
-        if party.answers() { format!("        allow_responses: {ANSWER}\n") } else { String::new() };
+        if party.answers_others() { format!("        allow_responses: {ANSWER}\n") } else { String::new() };
     text.extend([
         "  # ",
         &party.shown,
         "\n  ",
-        &quoted(&party.account),
+        &quote_text(&party.account),
         ": {\n",
         if keeps { "    jetstream: enabled\n" } else { "" },
         "    users: [\n      { nkey: ",
@@ -82,14 +96,14 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
         "\n",
         &answers,
         "      } }\n    ]\n",
-        &list("exports", exports),
-        &list("imports", imports),
+        &write_list("exports", exports),
+        &write_list("imports", imports),
         "  }\n",
     ]);
 }
 
 /// Lines under one name. Empty if there are none.
-fn list(name: &str, all: &[String]) -> String {
+fn write_list(name: &str, all: &[String]) -> String {
     if all.is_empty() { String::new() } else { format!("    {name}: [\n{}    ]\n", all.concat()) }
 }
 
@@ -101,17 +115,18 @@ fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
 /// The server's events for the pump's account only.
 fn exports_of_server(pump: &Party) -> Vec<String> {
     let line = |right: &Right| {
-        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
-        format!("      {{ stream: {subject}, accounts: [{}] }}\n", quoted(&pump.account))
+        let subject = quote_text(right.there.as_ref().unwrap_or(&right.subject));
+        format!("      {{ stream: {subject}, accounts: [{}] }}\n", quote_text(&pump.account))
     };
     of_server(pump).map(line).collect()
 }
 
 /// The subjects that the pump's account opens, each for one other account.
 fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
-    let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
+    let reaching =
+        others.iter().flat_map(|(party, _)| party.crossing_rights().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
-        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
+        let subject = quote_text(right.there.as_ref().unwrap_or(&right.subject));
         let threshold = format!(", threshold: {THRESHOLD}");
         let (kind, more) = match right.way {
             AccountCrossing::Asks => ("service", threshold),
@@ -119,7 +134,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
             AccountCrossing::Hears => ("stream", String::new()),
             AccountCrossing::Own | AccountCrossing::Answers | AccountCrossing::Server => return None,
         };
-        Some((kind, subject, more, quoted(&party.account)))
+        Some((kind, subject, more, quote_text(&party.account)))
     });
     let mut merged: Vec<(&str, String, String, Vec<String>)> = Vec::new();
     for (kind, subject, more, account) in open {
@@ -137,43 +152,45 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 
 /// The pump's account: the server's events it receives, and the questions it may ask the others.
 fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
-    let heard = of_server(pump).map(|right| import("stream", SERVER, right));
+    let heard = of_server(pump).map(|right| write_import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
-        let rights = party.reaching().filter(|right| right.way == AccountCrossing::Answers);
-        rights.map(move |right| import("service", &party.account, right))
+        let rights = party.crossing_rights().filter(|right| right.way == AccountCrossing::Answers);
+        rights.map(move |right| write_import("service", &party.account, right))
     });
     heard.chain(answered).collect()
 }
 
-fn exports(party: &Party) -> Vec<String> {
-    let answered = party.reaching().filter(|right| right.way == AccountCrossing::Answers);
+fn list_exports(party: &Party) -> Vec<String> {
+    let answered = party.crossing_rights().filter(|right| right.way == AccountCrossing::Answers);
     answered
-        .map(|right| format!("      {{ service: {}, accounts: [\"PUMP\"]{EACH} }}\n", quoted(&right.subject)))
+        .map(|right| {
+            format!("      {{ service: {}, accounts: [\"PUMP\"]{EACH} }}\n", quote_text(&right.subject))
+        })
         .collect()
 }
 
-fn imports(party: &Party, pump: &str) -> Vec<String> {
-    let reaching = party.reaching().filter_map(|right| {
+fn list_imports(party: &Party, pump: &str) -> Vec<String> {
+    let reaching = party.crossing_rights().filter_map(|right| {
         let kind = match right.way {
             AccountCrossing::Asks | AccountCrossing::Waits => "service",
             AccountCrossing::Hears => "stream",
             AccountCrossing::Own | AccountCrossing::Answers | AccountCrossing::Server => return None,
         };
-        Some(import(kind, pump, right))
+        Some(write_import(kind, pump, right))
     });
     reaching.collect()
 }
 
-fn import(kind: &str, account: &str, right: &Right) -> String {
-    let there = quoted(right.there.as_ref().unwrap_or(&right.subject));
+fn write_import(kind: &str, account: &str, right: &Right) -> String {
+    let there = quote_text(right.there.as_ref().unwrap_or(&right.subject));
     let here = match right.there {
-        Some(_) => format!(", to: {}", quoted(&right.subject)),
+        Some(_) => format!(", to: {}", quote_text(&right.subject)),
         None => String::new(),
     };
-    format!("      {{ {kind}: {{ account: {}, subject: {there} }}{here} }}\n", quoted(account))
+    format!("      {{ {kind}: {{ account: {}, subject: {there} }}{here} }}\n", quote_text(account))
 }
 
 /// Quotes any text for the configuration.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

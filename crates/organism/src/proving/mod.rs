@@ -74,7 +74,7 @@ pub(super) enum LastCheckpoint {
 }
 
 /// The signer of a log that was just opened, if there is a plan for it.
-pub(super) fn opened(
+pub(super) fn open_signer(
     plan: Option<ProofPlan>,
     reader: &dyn LogReader,
 ) -> Result<Option<(ProofPlan, LogSigner)>, SigningFault> {
@@ -97,8 +97,10 @@ impl ProofKeeper {
         let fallen = reports.clone();
         let work = ProofWork { signer: Some(signer), places, reader, lead, reports, signing: None };
         let (stop, stopped) = oneshot::channel();
-        let task = tasks::start(TaskKind::Proof, work.run(plan.every, stopped), async move |panic| {
-            fallen.tell(format!("the task that signs checkpoints ended: {panic}; no more are signed")).await;
+        let task = tasks::start(TaskKind::Proof, work.run_until(plan.every, stopped), async move |panic| {
+            fallen
+                .report(format!("the task that signs checkpoints ended: {panic}; no more are signed"))
+                .await;
         });
         ProofKeeper { stop, task }
     }
@@ -120,7 +122,7 @@ struct ProofReports {
 
 impl ProofReports {
     /// Has it recorded, or shown if the pump has ended.
-    async fn tell(&self, words: String) {
+    async fn report(&self, words: String) {
         if let Some(pump) = self.pump.upgrade() {
             let notice = PumpInput::Noticed(PumpNotice::Unproved { words: words.clone() });
             if pump.send(notice).await.is_ok() {
@@ -143,15 +145,15 @@ struct ProofWork {
 }
 
 impl ProofWork {
-    async fn run(mut self, every: Duration, mut stopped: oneshot::Receiver<LastCheckpoint>) {
+    async fn run_until(mut self, every: Duration, mut stopped: oneshot::Receiver<LastCheckpoint>) {
         let last = loop {
             let is_led = self.lead.as_ref().is_none_or(|lead| lead.lost().is_none());
             if is_led {
-                let has_grown = self.sign().await;
+                let has_grown = self.sign_new().await;
                 if has_grown || self.places.is_behind() {
                     tokio::select! {
                         last = &mut stopped => break last,
-                        () = self.send(SENDING) => {}
+                        () = self.send_last(SENDING) => {}
                     }
                 }
             }
@@ -164,8 +166,8 @@ impl ProofWork {
         if last == Ok(LastCheckpoint::Signed) {
             // From here on nothing is recorded, so everything that fails is new on the screen.
             self.signing = None;
-            self.sign().await;
-            self.send(LAST_SENDING).await;
+            self.sign_new().await;
+            self.send_last(LAST_SENDING).await;
         }
     }
 
@@ -186,8 +188,8 @@ impl ProofWork {
     }
 
     /// Signs what is new. Returns whether there was something.
-    async fn sign(&mut self) -> bool {
-        let words = match self.with_signer(LogSigner::sign).await {
+    async fn sign_new(&mut self) -> bool {
+        let words = match self.with_signer(LogSigner::sign_log).await {
             Ok(is_new) => {
                 self.signing = None;
                 return is_new;
@@ -195,27 +197,27 @@ impl ProofWork {
             Err(words) => format!("no checkpoint was signed: {words}"),
         };
         if self.signing.as_ref() != Some(&words) {
-            self.reports.tell(words.clone()).await;
+            self.reports.report(words.clone()).await;
         }
         self.signing = Some(words);
         false
     }
 
-    async fn send(&mut self, within: Duration) {
+    async fn send_last(&mut self, within: Duration) {
         let Some(signer) = &self.signer else { return };
-        let Some(checkpoint) = signer.last().cloned() else { return };
+        let Some(checkpoint) = signer.last_checkpoint().cloned() else { return };
         let size = checkpoint.checkpoint().size();
         let tree = signer.tree().clone();
         let SendResult { cosigned, missing } = self.places.send_grown(&checkpoint, &tree, within).await;
         if let Some(cosigned) = cosigned
-            && let Err(words) = self.with_signer(|signer, _| signer.store(cosigned)).await
+            && let Err(words) = self.with_signer(|signer, _| signer.store_cosigned(cosigned)).await
         {
-            self.reports.tell(format!("cosignatures of #{size} were not stored: {words}")).await;
+            self.reports.report(format!("cosignatures of #{size} were not stored: {words}")).await;
         }
         let is_last = within == LAST_SENDING;
         for PlaceReport { place, fault, is_new } in missing {
             if is_new || is_last {
-                self.reports.tell(format!("the checkpoint at #{size} is not at {place}: {fault}")).await;
+                self.reports.report(format!("the checkpoint at #{size} is not at {place}: {fault}")).await;
             }
         }
     }

@@ -87,7 +87,7 @@ impl CheckpointSender {
     pub async fn send(&mut self, checkpoint: &SignedCheckpoint, within: Duration) -> SendResult {
         let (mut cosigned, mut missing) = (checkpoint.clone(), Vec::new());
         for is_folder in [false, true] {
-            let answers = self.answers(&cosigned, is_folder, Instant::now() + within).await;
+            let answers = self.ask_places(&cosigned, is_folder, Instant::now() + within).await;
             for (state, answer) in self.places.iter_mut().zip(answers) {
                 let taken = match answer {
                     None => continue,
@@ -111,7 +111,7 @@ impl CheckpointSender {
     }
 
     /// What the witnesses or the folders answer that lack a checkpoint, in the order of the places.
-    async fn answers(
+    async fn ask_places(
         &self,
         checkpoint: &SignedCheckpoint,
         is_folder: bool,
@@ -121,13 +121,13 @@ impl CheckpointSender {
         let asked = self.places.iter().map(|state| async move {
             let is_behind = state.fault.is_some() || state.known.size() != size;
             let is_meant = matches!(state.place, WitnessPlace::Folder(_)) == is_folder;
-            if is_behind && is_meant { Some(self.bring(checkpoint, state, until).await) } else { None }
+            if is_behind && is_meant { Some(self.bring_to(checkpoint, state, until).await) } else { None }
         });
         join_all(asked).await
     }
 
     /// Brings a checkpoint to one place. A witness answers with lines of cosignatures.
-    async fn bring(
+    async fn bring_to(
         &self,
         checkpoint: &SignedCheckpoint,
         state: &PlaceState,
@@ -143,13 +143,13 @@ impl CheckpointSender {
                 put.map_err(|panic| WitnessFault::Folder(panic.to_string()))?.map(|()| None)
             }
             WitnessPlace::Url { at, .. } => {
-                self.cosigned(checkpoint, at, &state.known, until).await.map(Some)
+                self.ask_witness(checkpoint, at, &state.known, until).await.map(Some)
             }
         }
     }
 
     /// The answer of a witness. It is asked again if it knows another checkpoint than was thought.
-    async fn cosigned(
+    async fn ask_witness(
         &self,
         checkpoint: &SignedCheckpoint,
         to: &HttpAddress,
@@ -160,7 +160,7 @@ impl CheckpointSender {
         let mut known = if known.size() > records { Frontier::new() } else { known.clone() };
         for _ in 0..2 {
             let old = known.size();
-            let proof = self.proof(known.clone(), records).await?;
+            let proof = self.build_proof(known.clone(), records).await?;
             let request = AddCheckpoint { old, proof, checkpoint: checkpoint.clone() };
             let left = until.saturating_duration_since(Instant::now());
             match self.client.ask(to, &request, left).await? {
@@ -175,14 +175,14 @@ impl CheckpointSender {
     }
 
     /// The proof that the tree of so many records continues a known one.
-    async fn proof(&self, known: Frontier, size: u64) -> Result<Vec<TreeHash>, WitnessFault> {
-        self.read(move |reader| {
-            let mut builder = ProofBuilder::consistency_after(&known, size).map_err(unproved)?;
+    async fn build_proof(&self, known: Frontier, size: u64) -> Result<Vec<TreeHash>, WitnessFault> {
+        self.read_log(move |reader| {
+            let mut builder = ProofBuilder::consistency_after(&known, size).map_err(wrap_tree_fault)?;
             if known.size() > 0 {
                 for placed in reader.records_after(Position(known.size())).up_to(Position(size)) {
-                    builder.push(placed.map_err(unread)?.1.leaf.0);
+                    builder.push(placed.map_err(wrap_log_fault)?.1.leaf.0);
                 }
-                return builder.finish().map_err(unproved);
+                return builder.finish().map_err(wrap_tree_fault);
             }
             // An empty tree needs no proof.
             Ok(Vec::new())
@@ -192,17 +192,17 @@ impl CheckpointSender {
 
     /// The tree of the first records, so many.
     async fn tree_at(&self, known: Frontier, size: u64) -> Result<Frontier, WitnessFault> {
-        self.read(move |reader| {
+        self.read_log(move |reader| {
             let mut tree = if known.size() <= size { known } else { Frontier::new() };
             for placed in reader.records_after(Position(tree.size())).up_to(Position(size)) {
-                tree.push(placed.map_err(unread)?.1.leaf.0);
+                tree.push(placed.map_err(wrap_log_fault)?.1.leaf.0);
             }
             Ok(tree)
         })
         .await
     }
 
-    async fn read<T: Send + 'static>(
+    async fn read_log<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn LogReader) -> Result<T, WitnessFault> + Send + 'static,
     ) -> Result<T, WitnessFault> {
@@ -212,10 +212,10 @@ impl CheckpointSender {
     }
 }
 
-fn unread(fault: LogFault) -> WitnessFault {
+fn wrap_log_fault(fault: LogFault) -> WitnessFault {
     WitnessFault::Log(fault.to_string())
 }
 
-fn unproved(fault: TreeFault) -> WitnessFault {
+fn wrap_tree_fault(fault: TreeFault) -> WitnessFault {
     WitnessFault::Log(fault.to_string())
 }

@@ -80,12 +80,12 @@ impl LogSigner {
     }
 
     /// The last checkpoint.
-    pub fn last(&self) -> Option<&SignedCheckpoint> {
+    pub fn last_checkpoint(&self) -> Option<&SignedCheckpoint> {
         self.last.as_ref()
     }
 
     /// Signs and stores a checkpoint of everything that is in the log now. Returns whether there was something new.
-    pub fn sign(&mut self, reader: &dyn LogReader) -> Result<bool, SigningFault> {
+    pub fn sign_log(&mut self, reader: &dyn LogReader) -> Result<bool, SigningFault> {
         let mut tree = self.tree.clone();
         for placed in reader.records_after(Position(tree.size())).up_to(reader.last()?) {
             tree.push(placed?.1.leaf.0);
@@ -101,7 +101,7 @@ impl LogSigner {
     }
 
     /// Stores the last checkpoint once more, with the cosignatures of witnesses.
-    pub fn store(&mut self, cosigned: SignedCheckpoint) -> Result<(), SigningFault> {
+    pub fn store_cosigned(&mut self, cosigned: SignedCheckpoint) -> Result<(), SigningFault> {
         notes::append(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
         self.last = Some(cosigned);
         Ok(())

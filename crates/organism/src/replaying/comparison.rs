@@ -10,7 +10,8 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
 use super::equality::{
-    PlaceIndex, RecordParts, RecordPlace, is_reworded, placed, prompt_of, refuses_payload, without_marks,
+    PlaceIndex, RecordParts, RecordPlace, is_reworded, place_records, prompt_of, refuses_payload,
+    without_marks,
 };
 use systole_queries::prompts::{self, PromptFault};
 
@@ -91,27 +92,27 @@ pub enum PromptFit {
 ///
 /// # Errors
 /// If a log cannot be read.
-pub fn compare(
+pub fn compare_runs(
     one: &ComparedRun<'_>,
     other: &ComparedRun<'_>,
     made_at: &dyn Fn(Position) -> Position,
     rules: ComparisonRules,
 ) -> Result<RunComparison, LogFault> {
-    let sides = (Side::of(one), Side::of(other));
+    let sides = (Side::from_run(one), Side::from_run(other));
     let mut result = RunComparison { records: sides.0.placed.len(), ..RunComparison::default() };
     for (place, (position, record)) in &sides.0.by_place {
         let Some((_, opposite)) = sides.1.by_place.get(place) else {
             result.differences.push(RecordDifference {
                 place: place.clone(),
                 part: "record",
-                one: Some(sides.0.side(record)),
+                one: Some(sides.0.show_record(record)),
                 other: None,
                 refused: None,
                 at: *position,
             });
             continue;
         };
-        let found = differ(&sides, (record, opposite), rules)?;
+        let found = compare_records(&sides, (record, opposite), rules)?;
         result.reworded += usize::from(found == Found::Reworded);
         let fit = prompt_fit(record, opposite, &found);
         result.prompts.extend(fit.map(|fit| (*position, fit)));
@@ -119,8 +120,8 @@ pub fn compare(
             result.differences.push(RecordDifference {
                 place: place.clone(),
                 part,
-                one: Some(DifferentSide { text: one, ..sides.0.side(record) }),
-                other: Some(DifferentSide { text: other, ..sides.1.side(opposite) }),
+                one: Some(DifferentSide { text: one, ..sides.0.show_record(record) }),
+                other: Some(DifferentSide { text: other, ..sides.1.show_record(opposite) }),
                 refused: refuses_payload(opposite).filter(|_| refuses_payload(record).is_none()),
                 at: *position,
             });
@@ -132,7 +133,7 @@ pub fn compare(
                 place: place.clone(),
                 part: "record",
                 one: None,
-                other: Some(sides.1.side(record)),
+                other: Some(sides.1.show_record(record)),
                 refused: refuses_payload(record),
                 at: made_at(*position),
             });
@@ -154,9 +155,9 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn of(run: &'a ComparedRun<'a>) -> Side<'a> {
-        let placed = placed(run.root, run.records.iter().map(|(_, record)| *record));
-        let index = PlaceIndex::of(run.root, &placed);
+    fn from_run(run: &'a ComparedRun<'a>) -> Side<'a> {
+        let placed = place_records(run.root, run.records.iter().map(|(_, record)| *record));
+        let index = PlaceIndex::from_records(run.root, &placed);
         let positions: BTreeMap<_, _> =
             run.records.iter().map(|(position, record)| (record.header.id, *position)).collect();
         let by_place = placed
@@ -169,7 +170,7 @@ impl<'a> Side<'a> {
         Side { run, placed, by_place, index }
     }
 
-    fn side(&self, record: &Record) -> DifferentSide {
+    fn show_record(&self, record: &Record) -> DifferentSide {
         DifferentSide {
             thread: record.header.thread.clone(),
             seq: record.header.seq,
@@ -200,16 +201,17 @@ fn prompt_fit(one: &Record, other: &Record, found: &Found) -> Option<PromptFit> 
     })
 }
 
-fn differ(
+fn compare_records(
     sides: &(Side<'_>, Side<'_>),
     (one, other): (&Record, &Record),
     rules: ComparisonRules,
 ) -> Result<Found, LogFault> {
-    let parts = (sides.0.index.parts(one, rules.has_keys), sides.1.index.parts(other, rules.has_keys));
+    let parts =
+        (sides.0.index.find_parts(one, rules.has_keys), sides.1.index.find_parts(other, rules.has_keys));
     if let (Some(own), Some(opposite)) = (prompt_of(one), prompt_of(other))
         && own != opposite
     {
-        return prompted(sides, (own, opposite), &parts, rules);
+        return compare_prompts(sides, (own, opposite), &parts, rules);
     }
     if parts.0 == parts.1 {
         return Ok(Found::Same);
@@ -242,13 +244,13 @@ fn differ(
 
 /// Compares two model calls by the text of their prompts: a prompt contains marks, so its hash may differ although its
 /// text does not.
-fn prompted(
+fn compare_prompts(
     sides: &(Side<'_>, Side<'_>),
     (own, opposite): (String, String),
     parts: &(RecordParts, RecordParts),
     rules: ComparisonRules,
 ) -> Result<Found, LogFault> {
-    let (one, other) = (prompt(sides.0.run.reader, &own)?, prompt(sides.1.run.reader, &opposite)?);
+    let (one, other) = (read_prompt(sides.0.run.reader, &own)?, read_prompt(sides.1.run.reader, &opposite)?);
     let (one, other) = (
         one.replace(sides.0.run.root.as_str(), "sess-…"),
         other.replace(sides.1.run.root.as_str(), "sess-…"),
@@ -264,7 +266,7 @@ fn prompted(
 }
 
 /// The text of a prompt, without its marks.
-fn prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
+fn read_prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
     let before = |text: &str| match chain::read_link(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())

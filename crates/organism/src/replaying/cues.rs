@@ -57,7 +57,7 @@ pub(super) struct OutsideMessage {
 
 impl OutsideMessage {
     /// The message after the door.
-    pub(super) fn judged(self, judged: JudgedMessage) -> DoorMessage {
+    pub(super) fn with_verdict(self, judged: JudgedMessage) -> DoorMessage {
         DoorMessage {
             ticket: NO_TICKET,
             client: self.client,
@@ -83,7 +83,7 @@ pub(super) struct RecordedRuling {
 
 impl RecordedRuling {
     /// The decision about that request.
-    pub(super) fn ruling(
+    pub(super) fn into_ruling(
         self,
         page: &Composition,
         request: PersonRequestId,
@@ -102,7 +102,7 @@ impl RecordedRuling {
 }
 
 /// The cues of a tree.
-pub(super) fn cues(tree: &RecordedTree, history: &TreeHistory, system: &SystemEvents) -> Vec<Cue> {
+pub(super) fn list_inputs(tree: &RecordedTree, history: &TreeHistory, system: &SystemEvents) -> Vec<Cue> {
     let mut cues = Vec::with_capacity(2 * tree.records.len());
     for (at, (position, record)) in tree.records.iter().enumerate() {
         let moment = RecordedMoment { position: *position, time: record.header.time };
@@ -117,7 +117,7 @@ pub(super) fn cues(tree: &RecordedTree, history: &TreeHistory, system: &SystemEv
                 CueKind::Started { config: *config, was_drained: *was_drained }
             }
             SystemEvent::Paused { by, halts, note } => {
-                CueKind::Ordered(pause(by.clone(), None, *halts, note.clone()))
+                CueKind::Ordered(build_pause(by.clone(), None, *halts, note.clone()))
             }
         };
         cues.push(Cue { at: RecordedMoment { position: *position, time: *time }, what });
@@ -127,7 +127,7 @@ pub(super) fn cues(tree: &RecordedTree, history: &TreeHistory, system: &SystemEv
     cues
 }
 
-fn pause(by: Name, thread: Option<ThreadId>, halts: bool, note: Option<String>) -> ClientOrder {
+fn build_pause(by: Name, thread: Option<ThreadId>, halts: bool, note: Option<String>) -> ClientOrder {
     ClientOrder::Pause(PauseOrder { ticket: NO_TICKET, by, thread, halts, note })
 }
 
@@ -146,12 +146,12 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
             client: h.from.clone(),
             to: h.to.clone()?,
             thread: Some(thread),
-            document: steer(record)?,
+            document: read_steer(record)?,
             key: h.key.clone()?,
         }),
         OutsideInput::Paused { halts } => {
             let note = approval_payload::read_steering(&record.body).and_then(|(_, note)| note);
-            CueKind::Ordered(pause(h.to.clone()?, Some(thread), *halts, note))
+            CueKind::Ordered(build_pause(h.to.clone()?, Some(thread), *halts, note))
         }
         OutsideInput::Cancelled => {
             CueKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
@@ -164,19 +164,19 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
         OutsideInput::Refused => CueKind::Refused { at, is_late: false },
         OutsideInput::Late => CueKind::Refused { at, is_late: true },
         OutsideInput::Attempted(id, state) => CueKind::Attempted(id.clone(), state.clone()),
-        OutsideInput::Ruled => CueKind::Ruled(ruling(tree, at, record)?),
+        OutsideInput::Ruled => CueKind::Ruled(read_ruling(tree, at, record)?),
     })
 }
 
 /// The `<steer>` that the client sent: the recorded one also names the client.
-fn steer(record: &Record) -> Option<Arc<[u8]>> {
+fn read_steer(record: &Record) -> Option<Arc<[u8]>> {
     let inside = Payload::trusted(record.body.clone()).ok()?.child().ok()?;
     let mut writer = XmlWriter::with_capacity(record.body.len());
     writer.open("steer").xmlns(namespaces::CORE).payload(&inside);
     Some(writer.finish().into())
 }
 
-fn ruling(tree: &RecordedTree, at: usize, record: &Record) -> Option<RecordedRuling> {
+fn read_ruling(tree: &RecordedTree, at: usize, record: &Record) -> Option<RecordedRuling> {
     let h = &record.header;
     let (thread, place) = (h.thread.clone(), h.call.clone()?);
     if let Some(said) = question::read_said(&record.body) {

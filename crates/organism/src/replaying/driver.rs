@@ -28,7 +28,7 @@ use super::cues::Cue;
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
-use super::performers::{Performance, Performer, performers};
+use super::performers::{Performance, Performer, build_performers};
 use super::ports::{PumpOutput, ReplayPorts};
 use super::ready::{ReadyInput, ReadyKind};
 use super::real_parts::RealParts;
@@ -113,7 +113,7 @@ impl<'a> Driver<'a> {
             real,
             tree,
             history,
-            calls: RecordedCalls::of(tree, history),
+            calls: RecordedCalls::from_tree(tree, history),
             configs: tree.records.iter().map(|(_, record)| record.header.config).collect(),
             log: MemoryLog::new(),
             ports: Arc::new(ports),
@@ -133,12 +133,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Replays the cues, in their order, with everything that listeners say in between.
-    pub(super) fn play(&mut self, config: Digest, cues: Vec<Cue>) -> Result<(), CannotReplay> {
+    pub(super) fn play_inputs(&mut self, config: Digest, cues: Vec<Cue>) -> Result<(), CannotReplay> {
         let mut cues: VecDeque<Cue> = cues.into();
         let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
-        self.start(config)?;
+        self.start_run(config)?;
         for _ in 0..most {
-            self.settle()?;
+            self.settle_run()?;
             if self.hear_stand_in()? {
                 continue;
             }
@@ -147,14 +147,14 @@ impl<'a> Driver<'a> {
                 first.min_by_key(|(_, one)| (one.at.map_or(Position(0), |at| at.position), one.number));
             let first = first.map(|(index, one)| (index, one.at.map_or(Position(0), |at| at.position)));
             match (first, cues.front()) {
-                (None, None) => return self.end(),
+                (None, None) => return self.end_run(),
                 (Some((index, position)), cue) if cue.is_none_or(|cue| position <= cue.at.position) => {
                     let ready = self.ready.swap_remove(index);
-                    self.enter(ready)?;
+                    self.enter_ready(ready)?;
                 }
                 _ => {
                     if let Some(cue) = cues.pop_front() {
-                        self.cue(cue)?;
+                        self.take_input(cue)?;
                     }
                 }
             }
@@ -162,29 +162,29 @@ impl<'a> Driver<'a> {
         Err(CannotReplay::BrokeOff(format!("it does not end after {most} inputs")))
     }
 
-    fn end(&mut self) -> Result<(), CannotReplay> {
-        for delivery in self.answers.missed() {
+    fn end_run(&mut self) -> Result<(), CannotReplay> {
+        for delivery in self.answers.list_missed() {
             if let Some(out) = self.out.get(delivery.as_str()) {
                 let why = "its model is asked for an answer that the journal does not have".to_owned();
-                self.unanswered.push(UnansweredDelivery::of(&out.lease, why));
+                self.unanswered.push(UnansweredDelivery::from_lease(&out.lease, why));
             }
         }
         Ok(())
     }
 
-    fn running(&mut self) -> Result<&mut PumpRun, CannotReplay> {
+    fn current_run(&mut self) -> Result<&mut PumpRun, CannotReplay> {
         self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
     }
 
     /// Starts the pump from the log in memory. It sends something only when the record shows that a delivery was out:
     /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
     /// killed before.
-    fn start(&mut self, config: Digest) -> Result<(), CannotReplay> {
-        let page = self.shelf.page(self.reader, config)?;
+    fn start_run(&mut self, config: Digest) -> Result<(), CannotReplay> {
+        let page = self.shelf.open_page(self.reader, config)?;
         let mut recovered = wake::recover(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
         for config in self.configs.clone() {
-            book.add(self.shelf.page(self.reader, config)?.composition);
+            book.add(self.shelf.open_page(self.reader, config)?.composition);
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
@@ -201,41 +201,41 @@ impl<'a> Driver<'a> {
         engine.send_only(Some(HashSet::new()));
         engine.adopt();
         engine.boot();
-        let performers = performers(&page.file, &self.answers, self.real.live.as_ref())?;
+        let performers = build_performers(&page.file, &self.answers, self.real.live.as_ref())?;
         let (begun, performance) = (BegunViews::default(), Performance::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
-        self.adopt()
+        self.adopt_leases()
     }
 
     /// Ends the run of the pump, in order or as if it had been killed, and starts another one.
-    fn restart(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
+    fn restart_run(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
         if was_drained {
-            let page = self.running()?.page.composition.clone();
+            let page = self.current_run()?.page.composition.clone();
             let is_here = |name: &Name| page.listener(name).is_none_or(|one| !one.reach.is_over_broker());
             let here = self.out.iter().filter(|(_, out)| is_here(&out.lease.listener));
             for token in here.map(|(token, _)| token.clone()).collect::<Vec<_>>() {
-                self.running()?.engine.input(PumpInput::NotNow { token, words: String::new() });
+                self.current_run()?.engine.input(PumpInput::NotNow { token, words: String::new() });
             }
-            let engine = &mut self.running()?.engine;
+            let engine = &mut self.current_run()?.engine;
             engine.input(PumpInput::Stop);
             engine.input(PumpInput::Farewell);
-            self.settle()?;
+            self.settle_run()?;
         }
         self.run = None;
-        self.ports.take();
+        self.ports.take_outputs();
         self.before = std::mem::take(&mut self.out);
         self.ready.clear();
         self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back_all());
-        self.start(config)
+        self.start_run(config)
     }
 
     /// Lets the pump work until it waits for an input.
-    fn settle(&mut self) -> Result<(), CannotReplay> {
+    fn settle_run(&mut self) -> Result<(), CannotReplay> {
         loop {
             let mut moved = false;
             let at = self.at;
             let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
-            let run = self.running()?;
+            let run = self.current_run()?;
             while let Some(lookup) = run.engine.next_lookup() {
                 let found = answer(&log, &mut run.begun, lookup);
                 run.engine.input(PumpInput::Found(found));
@@ -260,18 +260,18 @@ impl<'a> Driver<'a> {
             self.made_at.extend(std::iter::repeat_n(at, made));
             self.made += own;
             if let Some(live) = &self.real.live
-                && live.hear(&said)?
+                && live.hear_documents(&said)?
             {
                 self.goes_out = true;
-                self.running()?.engine.send_only(None);
+                self.current_run()?.engine.send_only(None);
             }
             for document in said {
                 moved = true;
-                self.said(document);
+                self.take_document(document);
             }
-            for output in self.ports.take() {
+            for output in self.ports.take_outputs() {
                 moved = true;
-                self.sent(output)?;
+                self.take_output(output)?;
             }
             if !moved {
                 return Ok(());
@@ -280,15 +280,15 @@ impl<'a> Driver<'a> {
     }
 
     /// Takes what the pump sends out.
-    fn sent(&mut self, output: PumpOutput) -> Result<(), CannotReplay> {
+    fn take_output(&mut self, output: PumpOutput) -> Result<(), CannotReplay> {
         match output {
-            PumpOutput::Handed(delivery) => self.handed(&delivery)?,
+            PumpOutput::Handed(delivery) => self.take_delivery(&delivery)?,
             PumpOutput::CalledBack(token) => {
                 self.out.remove(&token);
                 self.ready.retain(|ready| ready.token != token);
                 self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
-                let run = self.running()?;
-                run.performance.stop(&token.0);
+                let run = self.current_run()?;
+                run.performance.stop_delivery(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
                 run.engine.input(PumpInput::Gone { token, code, words });
             }
@@ -298,8 +298,8 @@ impl<'a> Driver<'a> {
                         stand_in.current().is_some_and(|token| *token.0 == *answer.delivery)
                     });
                 match current {
-                    Some(stand_in) => stand_in.answer(answer),
-                    None => self.running()?.performance.answered(answer),
+                    Some(stand_in) => stand_in.bring_answer(answer),
+                    None => self.current_run()?.performance.bring_answer(answer),
                 }
             }
             PumpOutput::Refused(refusal) => self.refused.push(refusal),
@@ -310,51 +310,52 @@ impl<'a> Driver<'a> {
     }
 
     /// Takes a delivery: an agent or a workflow works on it, any other listener repeats what is recorded.
-    fn handed(&mut self, delivery: &Delivery) -> Result<(), CannotReplay> {
+    fn take_delivery(&mut self, delivery: &Delivery) -> Result<(), CannotReplay> {
         let (lease, history) = (delivery.lease.clone(), self.history);
-        let performer = self.running()?.performers.get(&lease.listener).cloned();
-        let place = self.calls.find(delivery, performer.is_some());
-        let attempt = place.as_ref().and_then(|place| history.attempt(place, lease.id.attempt));
+        let performer = self.current_run()?.performers.get(&lease.listener).cloned();
+        let place = self.calls.find_turn(delivery, performer.is_some());
+        let attempt = place.as_ref().and_then(|place| history.find_attempt(place, lease.id.attempt));
         let own = (lease.id.thread.clone(), lease.id.call.clone(), lease.id.turn);
         let place = place.unwrap_or(own);
         let out = OutDelivery { lease: lease.clone(), place: place.clone(), journaled: 0, noticed: 0 };
         self.out.insert(lease.token.clone(), out);
         for (at, said) in attempt.into_iter().flat_map(|attempt| &attempt.said) {
             if let SaidBefore::State(state) = said {
-                self.push(Some(*at), &lease, ReadyKind::State(state.clone()));
+                self.push_ready(Some(*at), &lease, ReadyKind::State(state.clone()));
             }
         }
         if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
-            let page = self.shelf.page(self.reader, lease.config)?;
-            return stand_in.hand(delivery, &page.file.composition);
+            let page = self.shelf.open_page(self.reader, lease.config)?;
+            return stand_in.hand_delivery(delivery, &page.file.composition);
         }
         let is_beyond = attempt.is_none() && !self.goes_out;
         if let Some(performer) = performer.filter(|_| !is_beyond) {
             let asked =
                 delivery.envelope().map_err(|fault| CannotReplay::BrokeOff(fault.message.to_string()))?;
-            let answers = attempt.map(|attempt| recorded_answers::of(self.reader, attempt)).transpose()?;
-            self.answers.give(&lease.token.0, answers.unwrap_or_default());
+            let answers =
+                attempt.map(|attempt| recorded_answers::read_answers(self.reader, attempt)).transpose()?;
+            self.answers.give_answers(&lease.token.0, answers.unwrap_or_default());
             let is_free = attempt.is_none_or(|one| matches!(one.end, Some(AttemptEnd::Replied(_))));
-            self.real.live.iter().for_each(|live| live.hand(&lease, is_free));
+            self.real.live.iter().for_each(|live| live.hand_delivery(&lease, is_free));
             if let Some(end) = attempt.and_then(|a| a.end.as_ref()) {
-                self.fails(&lease, end);
+                self.repeat_failure(&lease, end);
             }
-            self.running()?.performance.bring(&performer, asked);
+            self.current_run()?.performance.bring_delivery(&performer, asked);
             return Ok(());
         }
         match attempt {
-            Some(attempt) => self.repeats(&lease, &place, attempt),
+            Some(attempt) => self.repeat_attempt(&lease, &place, attempt),
             None => {
                 // The record of an open thread may end here.
                 let why = "nothing is recorded that it answered to this".to_owned();
-                self.unanswered.push(UnansweredDelivery::of(&lease, why));
+                self.unanswered.push(UnansweredDelivery::from_lease(&lease, why));
                 Ok(())
             }
         }
     }
 
     /// Repeats what a listener said in an attempt.
-    fn repeats(
+    fn repeat_attempt(
         &mut self,
         lease: &Arc<Lease>,
         place: &TurnPlace,
@@ -365,12 +366,12 @@ impl<'a> Driver<'a> {
             let delivery = delivery.clone();
             let document = match said.clone() {
                 SaidBefore::Refused(index) => {
-                    let word = refused_again::word(self.reader, self.tree, (&delivery, index))?;
+                    let word = refused_again::read_word(self.reader, self.tree, (&delivery, index))?;
                     let what = word.map(|word| match word {
                         RefusedWord::Entry(document) => ReadyKind::Said(document),
                         RefusedWord::Question(refused) => ReadyKind::Refused(refused),
                     });
-                    what.into_iter().for_each(|what| self.push(Some(*at), lease, what));
+                    what.into_iter().for_each(|what| self.push_ready(Some(*at), lease, what));
                     continue;
                 }
                 SaidBefore::Journal { id, entry } => {
@@ -379,28 +380,28 @@ impl<'a> Driver<'a> {
                 SaidBefore::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
                 SaidBefore::State(_) => continue,
             };
-            self.push(Some(*at), lease, ReadyKind::Said(document));
+            self.push_ready(Some(*at), lease, ReadyKind::Said(document));
         }
         match &attempt.end {
             Some(AttemptEnd::Replied(at)) => {
-                let page = self.shelf.page(self.reader, lease.config)?;
+                let page = self.shelf.open_page(self.reader, lease.config)?;
                 let (tree, history) = (self.tree, self.history);
-                match replies::reply(self.reader, &page.composition, tree, history, place)? {
+                match replies::rebuild_reply(self.reader, &page.composition, tree, history, place)? {
                     Ok(said) => {
                         let document = ListenerDocument::Reply { delivery, said };
-                        self.push(Some(*at), lease, ReadyKind::Said(document));
+                        self.push_ready(Some(*at), lease, ReadyKind::Said(document));
                     }
-                    Err(why) => self.unanswered.push(UnansweredDelivery::of(lease, why)),
+                    Err(why) => self.unanswered.push(UnansweredDelivery::from_lease(lease, why)),
                 }
             }
-            Some(end @ AttemptEnd::Failed { .. }) => self.fails(lease, end),
+            Some(end @ AttemptEnd::Failed { .. }) => self.repeat_failure(lease, end),
             Some(AttemptEnd::WithPump | AttemptEnd::LostWithPump(_)) | None => {}
         }
         Ok(())
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
-    fn fails(&mut self, lease: &Arc<Lease>, end: &AttemptEnd) {
+    fn repeat_failure(&mut self, lease: &Arc<Lease>, end: &AttemptEnd) {
         let AttemptEnd::Failed { at, code, words, is_last, outage } = end else { return };
         let is_own = match outage {
             Some(_) => *code == Code::ListenerFailed,
@@ -419,21 +420,21 @@ impl<'a> Driver<'a> {
             (None, Some(_)) => ReadyKind::Away { words: words.clone() },
             (None, None) => ReadyKind::Gone { code: *code, words: words.clone() },
         };
-        self.push(Some(*at), lease, what);
+        self.push_ready(Some(*at), lease, what);
     }
 
-    fn push(&mut self, at: Option<RecordedMoment>, lease: &Arc<Lease>, what: ReadyKind) {
+    fn push_ready(&mut self, at: Option<RecordedMoment>, lease: &Arc<Lease>, what: ReadyKind) {
         self.inputs += 1;
         self.ready.push(ReadyInput { at, number: self.inputs, token: lease.token.clone(), what });
     }
 
     /// Takes what an agent or a workflow says: it enters where the same is recorded. What an attempt said that is
     /// recorded as lost does not enter.
-    fn said(&mut self, mut document: ListenerDocument) {
+    fn take_document(&mut self, mut document: ListenerDocument) {
         let Some(out) = self.out.get_mut(document.delivery()) else { return };
         let lease = out.lease.clone();
         let is_live = self.real.live.as_ref().is_some_and(|live| *live.name() == lease.listener);
-        let attempt = self.history.attempt(&out.place, lease.id.attempt);
+        let attempt = self.history.find_attempt(&out.place, lease.id.attempt);
         let end = attempt.and_then(|attempt| attempt.end.as_ref());
         // Beyond the record: a turn that is not recorded goes on freely, an attempt that was lost does not.
         let is_free = attempt.is_none() || matches!(end, Some(AttemptEnd::Replied(_)));
@@ -472,52 +473,52 @@ impl<'a> Driver<'a> {
                 _ => None,
             },
             ListenerDocument::Ask { .. } => {
-                return self.push(None, &lease, ReadyKind::Said(document));
+                return self.push_ready(None, &lease, ReadyKind::Said(document));
             }
             ListenerDocument::Progress { .. } => return,
         };
         if at.is_some() || is_free {
-            self.push(at, &lease, ReadyKind::Said(document));
+            self.push_ready(at, &lease, ReadyKind::Said(document));
         }
     }
 
     /// Moves on to a recorded moment.
-    fn reach(&mut self, at: RecordedMoment) {
+    fn move_to(&mut self, at: RecordedMoment) {
         self.at = self.at.max(at.position);
-        self.ports.reach(at.time);
+        self.ports.move_clock(at.time);
     }
 
     /// Gives the pump what a listener says.
-    fn enter(&mut self, ready: ReadyInput) -> Result<(), CannotReplay> {
+    fn enter_ready(&mut self, ready: ReadyInput) -> Result<(), CannotReplay> {
         let ReadyInput { at, number, token, what } = ready;
         if let Some(at) = at {
-            self.reach(at);
+            self.move_to(at);
             self.entered = at.position;
         }
         let Some(lease) = self.out.get(&token).map(|out| out.lease.clone()) else { return Ok(()) };
         let document = match what {
             ReadyKind::Gone { code, words } => {
-                self.over(&token)?;
-                return self.input(PumpInput::Gone { token, code, words });
+                self.end_delivery(&token)?;
+                return self.enter_input(PumpInput::Gone { token, code, words });
             }
             ReadyKind::Away { words } => {
-                self.over(&token)?;
-                return self.input(PumpInput::Away { token, words });
+                self.end_delivery(&token)?;
+                return self.enter_input(PumpInput::Away { token, words });
             }
             ReadyKind::Refused(refused) => {
                 let said = JudgedContent::Ask { id: number, question: Err(refused) };
                 let judged = JudgedDocument { lease, said, claimed: None, ticket: None };
-                return self.input(PumpInput::Judged(judged));
+                return self.enter_input(PumpInput::Judged(judged));
             }
             ReadyKind::State(state) => {
-                return self.input(PumpInput::Attempting { id: lease.id.clone(), state });
+                return self.enter_input(PumpInput::Attempting { id: lease.id.clone(), state });
             }
             ReadyKind::Said(document) => document,
         };
-        let page = self.shelf.page(self.reader, lease.config)?;
-        let leases = self.running()?.leases.clone();
+        let page = self.shelf.open_page(self.reader, lease.config)?;
+        let leases = self.current_run()?.leases.clone();
         if matches!(document, ListenerDocument::Reply { .. }) {
-            self.over(&token)?;
+            self.end_delivery(&token)?;
         }
         let speech = ArrivedDocument::Word(document);
         let limits = admit::gate_limits(&page.composition);
@@ -529,31 +530,31 @@ impl<'a> Driver<'a> {
             }
             Err(stray) => PumpInput::Stray(*stray),
         };
-        self.input(input)
+        self.enter_input(input)
     }
 
     /// A delivery is over.
-    fn over(&mut self, token: &LeaseToken) -> Result<(), CannotReplay> {
+    fn end_delivery(&mut self, token: &LeaseToken) -> Result<(), CannotReplay> {
         self.out.remove(token);
         self.ready.retain(|ready| ready.token != *token);
-        self.running()?.performance.stop(&token.0);
+        self.current_run()?.performance.stop_delivery(&token.0);
         Ok(())
     }
 
-    fn input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
-        self.running()?.engine.input(input);
-        self.settle()?;
-        self.tick()
+    fn enter_input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
+        self.current_run()?.engine.input(input);
+        self.settle_run()?;
+        self.do_due()
     }
 
     /// Does what is due by time alone. When all records are there, nothing shows that more was done in time: the
     /// organism may have been stopping, or was killed.
-    fn tick(&mut self) -> Result<(), CannotReplay> {
+    fn do_due(&mut self) -> Result<(), CannotReplay> {
         let is_last = self.tree.records.last().is_none_or(|(_, last)| self.ports.ticks() >= last.header.time);
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
-        self.running()?.engine.tick();
-        self.settle()
+        self.current_run()?.engine.tick();
+        self.settle_run()
     }
 }

@@ -72,14 +72,14 @@ pub struct RecordParts {
 
 /// The records that are compared, with their places. Counts of refusals are not among them, because the refusals are
 /// not recorded, and neither is the marker of a fork.
-pub fn placed<'r>(
+pub fn place_records<'r>(
     root: &ThreadId,
     records: impl Iterator<Item = &'r Record>,
 ) -> Vec<(RecordPlace, &'r Record)> {
     let mut met: HashMap<RecordPlace, usize> = HashMap::new();
     let mut placed = Vec::new();
     for record in records.filter(|record| is_compared(root, record)) {
-        let mut place = place(root, record);
+        let mut place = find_place(root, record);
         let nth = met.entry(place.clone()).or_default();
         *nth += 1;
         place.nth = *nth;
@@ -100,7 +100,7 @@ pub(super) fn is_count(record: &Record) -> bool {
     is_refusal && core_payload::attributes(&record.body, "throttled", ["count"]).is_some()
 }
 
-fn place(root: &ThreadId, record: &Record) -> RecordPlace {
+fn find_place(root: &ThreadId, record: &Record) -> RecordPlace {
     let h = &record.header;
     RecordPlace {
         thread: h.thread.as_str().strip_prefix(root.as_str()).unwrap_or_default().to_owned(),
@@ -123,13 +123,13 @@ pub struct PlaceIndex {
 
 impl PlaceIndex {
     /// The index of these records.
-    pub fn of(root: &ThreadId, placed: &[(RecordPlace, &Record)]) -> PlaceIndex {
+    pub fn from_records(root: &ThreadId, placed: &[(RecordPlace, &Record)]) -> PlaceIndex {
         let (mut by_id, mut by_leaf) = (HashMap::new(), HashMap::new());
         let mut entries: HashMap<_, Vec<u64>> = HashMap::new();
         for (place, record) in placed {
             by_id.insert(record.header.id, place.to_string());
             by_leaf.insert(record.leaf, place.to_string());
-            if let Some((attempt, id)) = entry(record) {
+            if let Some((attempt, id)) = read_entry(record) {
                 entries.entry(attempt).or_default().push(id);
             }
         }
@@ -138,7 +138,7 @@ impl PlaceIndex {
     }
 
     /// What is compared of a record. `has_keys` says whether keys are compared.
-    pub fn parts(&self, record: &Record, has_keys: bool) -> RecordParts {
+    pub fn find_parts(&self, record: &Record, has_keys: bool) -> RecordParts {
         let h = &record.header;
         let absent = || "a record that is not compared".to_owned();
         RecordParts {
@@ -147,24 +147,24 @@ impl PlaceIndex {
             key: h.key.as_ref().filter(|_| has_keys).map(|key| key.as_str().to_owned()),
             cause: h.cause.map(|id| self.by_id.get(&id).cloned().unwrap_or_else(absent)),
             origin: h.origin.map(|leaf| self.by_leaf.get(&leaf).cloned().unwrap_or_else(absent)),
-            body: self.body(record),
+            body: self.normalize_body(record),
         }
     }
 
-    fn body(&self, record: &Record) -> String {
+    fn normalize_body(&self, record: &Record) -> String {
         let body = comparable_body(record).replace(self.root.as_str(), "sess-…");
-        match entry(record) {
-            Some((attempt, _)) => self.counted(&attempt, body),
+        match read_entry(record) {
+            Some((attempt, _)) => self.renumber_entry(&attempt, body),
             None => body,
         }
     }
 
     /// A journal entry with its number counted within its attempt: a listener counts entries and questions in one
     /// sequence, and how often it asks may depend on when a delivery came.
-    fn counted(&self, attempt: &EntryAttempt, body: String) -> String {
+    fn renumber_entry(&self, attempt: &EntryAttempt, body: String) -> String {
         let numbers = self.entries.get(attempt).map_or(&[][..], Vec::as_slice);
         [" id=\"", " of=\""].into_iter().fold(body, |body, part| {
-            let number = value(&body, part).and_then(|text| text.parse::<u64>().ok());
+            let number = find_value(&body, part).and_then(|text| text.parse::<u64>().ok());
             let place = number.and_then(|number| numbers.binary_search(&number).ok());
             match (number, place) {
                 (Some(number), Some(place)) => {
@@ -180,7 +180,7 @@ impl PlaceIndex {
 type EntryAttempt = (ThreadId, Option<CallPath>, Option<u32>, u32);
 
 /// The attempt and the number of a journal entry.
-fn entry(record: &Record) -> Option<(EntryAttempt, u64)> {
+fn read_entry(record: &Record) -> Option<(EntryAttempt, u64)> {
     let h = &record.header;
     if h.kind != RecordKind::Journal {
         return None;
@@ -192,13 +192,13 @@ fn entry(record: &Record) -> Option<(EntryAttempt, u64)> {
 /// The hash of the prompt in the record of a model call.
 pub(super) fn prompt_of(record: &Record) -> Option<String> {
     let is_call = record.header.code == Some(RecordCode::Journaling(JournalEffect::Started));
-    value(&String::from_utf8_lossy(&record.body), " prompt=\"").filter(|_| is_call).map(str::to_owned)
+    find_value(&String::from_utf8_lossy(&record.body), " prompt=\"").filter(|_| is_call).map(str::to_owned)
 }
 
 /// Whether two bodies are the same refusal in other words.
 pub(super) fn is_reworded(record: &Record, one: &str, other: &str) -> bool {
     let is_error = |body: &str| body.starts_with("<system-error ");
-    let code = |body: &str| value(body, " code=\"").map(str::to_owned);
+    let code = |body: &str| find_value(body, " code=\"").map(str::to_owned);
     let is_refusal = matches!(record.header.code, Some(RecordCode::Code(_)));
     is_refusal && is_error(one) && is_error(other) && code(one).is_some() && code(one) == code(other)
 }
@@ -211,7 +211,7 @@ pub(super) fn refuses_payload(record: &Record) -> Option<Code> {
     }
 }
 
-fn value<'t>(text: &'t str, begin: &str) -> Option<&'t str> {
+fn find_value<'t>(text: &'t str, begin: &str) -> Option<&'t str> {
     text.split_once(begin)?.1.split_once('"').map(|(value, _)| value)
 }
 

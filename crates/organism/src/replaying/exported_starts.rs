@@ -9,7 +9,7 @@ use systole_export::starts::ExportedStart;
 impl SystemEvents {
     /// What an export of records between two positions needs: the events between them, and the last start and the last
     /// pause before.
-    pub fn exported(&self, first: Position, last: Position) -> Vec<ExportedStart> {
+    pub fn list_exported(&self, first: Position, last: Position) -> Vec<ExportedStart> {
         let is_pause = |event: &SystemEvent| matches!(event, SystemEvent::Paused { .. });
         let before = |pause: bool| {
             let at = self.events.iter().rposition(|(at, _, event)| *at < first && is_pause(event) == pause);
@@ -19,14 +19,14 @@ impl SystemEvents {
         let events = self.events.iter().enumerate();
         let needed = events
             .filter(|(number, (at, ..))| *number == start || *number == pause || (first < *at && *at < last));
-        needed.map(|(_, event)| written(event)).collect()
+        needed.map(|(_, event)| write_start(event)).collect()
     }
 
     /// The events that an export has. The error says what is wrong.
     pub fn of_export(starts: Vec<ExportedStart>) -> Result<SystemEvents, String> {
         let mut events = Vec::new();
         for start in starts {
-            events.push(read(start).ok_or("a line of starts.jsonl has another form")?);
+            events.push(read_start(start).ok_or("a line of starts.jsonl has another form")?);
         }
         if events.is_sorted_by_key(|(position, ..)| *position) {
             Ok(SystemEvents { events })
@@ -36,7 +36,7 @@ impl SystemEvents {
     }
 }
 
-fn written((position, time, event): &(Position, Millis, SystemEvent)) -> ExportedStart {
+fn write_start((position, time, event): &(Position, Millis, SystemEvent)) -> ExportedStart {
     let (position, time) = (position.0, time.to_string());
     match event {
         SystemEvent::Started { config, version, was_drained } => ExportedStart::Start {
@@ -52,7 +52,7 @@ fn written((position, time, event): &(Position, Millis, SystemEvent)) -> Exporte
     }
 }
 
-fn read(start: ExportedStart) -> Option<(Position, Millis, SystemEvent)> {
+fn read_start(start: ExportedStart) -> Option<(Position, Millis, SystemEvent)> {
     Some(match start {
         ExportedStart::Start { position, time, config, version, drained } => {
             let config = Digest::parse(&config).ok()?;

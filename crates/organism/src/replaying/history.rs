@@ -140,22 +140,22 @@ impl Default for CallTrack {
 
 impl TreeHistory {
     /// The history that these records tell.
-    pub(super) fn of(tree: &RecordedTree) -> TreeHistory {
+    pub(super) fn from_tree(tree: &RecordedTree) -> TreeHistory {
         let mut history = TreeHistory::default();
         for (at, (position, record)) in tree.records.iter().enumerate() {
-            history.take(tree, at, *position, record);
+            history.take_record(tree, at, *position, record);
         }
         history
     }
 
     /// An attempt at a turn, if it is recorded.
-    pub(super) fn attempt(&self, place: &TurnPlace, number: u32) -> Option<&AttemptHistory> {
+    pub(super) fn find_attempt(&self, place: &TurnPlace, number: u32) -> Option<&AttemptHistory> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.turns.get(place)?.get(index)
     }
 
     /// Changes an attempt at a turn. A number that a log claims is bounded by the attempts before it.
-    fn change(&mut self, place: &TurnPlace, number: u32, change: impl FnOnce(&mut AttemptHistory)) {
+    fn change_attempt(&mut self, place: &TurnPlace, number: u32, change: impl FnOnce(&mut AttemptHistory)) {
         let attempts = self.turns.entry(place.clone()).or_default();
         let index = usize::try_from(number).unwrap_or(1).saturating_sub(1).min(attempts.len());
         if attempts.len() == index {
@@ -166,19 +166,19 @@ impl TreeHistory {
         }
     }
 
-    fn end(&mut self, place: &TurnPlace, number: u32, end: AttemptEnd) {
+    fn end_attempt(&mut self, place: &TurnPlace, number: u32, end: AttemptEnd) {
         if let AttemptEnd::Replied(at) | AttemptEnd::Failed { at, .. } = &end {
             self.deliveries.insert(at.position, (place.0.clone(), place.1.clone()));
         }
-        self.change(place, number, |attempt| attempt.end = attempt.end.take().or(Some(end)));
+        self.change_attempt(place, number, |attempt| attempt.end = attempt.end.take().or(Some(end)));
     }
 
-    fn said(&mut self, place: &TurnPlace, number: u32, at: RecordedMoment, said: SaidBefore) {
+    fn add_words(&mut self, place: &TurnPlace, number: u32, at: RecordedMoment, said: SaidBefore) {
         self.deliveries.insert(at.position, (place.0.clone(), place.1.clone()));
-        self.change(place, number, |attempt| attempt.said.push((at, said)));
+        self.change_attempt(place, number, |attempt| attempt.said.push((at, said)));
     }
 
-    fn take(&mut self, tree: &RecordedTree, at: usize, position: Position, record: &Record) {
+    fn take_record(&mut self, tree: &RecordedTree, at: usize, position: Position, record: &Record) {
         let h = &record.header;
         let moment = RecordedMoment { position, time: h.time };
         if let Some(input) = outside_input(tree, at, record) {
@@ -188,29 +188,29 @@ impl TreeHistory {
             self.counted += usize::from(is_count(record));
             return;
         };
-        self.open(at, record, path);
+        self.open_call(at, record, path);
         let call = (h.thread.clone(), path.clone());
         if let Some((caller, turn)) = item_of(record) {
             let place = (h.thread.clone(), caller, turn);
-            self.replied(&place, moment);
+            self.end_replied(&place, moment);
             self.items.entry(place).or_default().push(at);
             return;
         }
         match (h.kind, h.code) {
             (RecordKind::Refusal, _) => self.refused_word(&call, at, moment),
-            (RecordKind::Journal, _) => self.journal(&call, h.turn, moment, record),
-            (RecordKind::Attempt, _) => self.attempted(&call, at, moment, record),
+            (RecordKind::Journal, _) => self.take_journal(&call, h.turn, moment, record),
+            (RecordKind::Attempt, _) => self.take_attempt(&call, at, moment, record),
             (RecordKind::Approval, Some(RecordCode::Approving(effect))) => {
-                self.approval(&call, moment, effect, record);
+                self.take_approval(&call, moment, effect, record);
                 return;
             }
             (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {
                 let track = self.tracks.entry(call).or_default();
                 track.dead = (!track.was_ruled).then_some((moment, track.attempt));
             }
-            (RecordKind::Outcome, code) => self.outcome(&call, moment, code, record),
+            (RecordKind::Outcome, code) => self.take_outcome(&call, moment, code, record),
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox))) => {
-                self.inbox(&call, moment, record);
+                self.take_inbox(&call, moment, record);
             }
             _ => {}
         }
@@ -220,7 +220,7 @@ impl TreeHistory {
     }
 
     /// Notes the record whose payload a call works on.
-    fn open(&mut self, at: usize, record: &Record, path: &CallPath) {
+    fn open_call(&mut self, at: usize, record: &Record, path: &CallPath) {
         let h = &record.header;
         let opened = match (h.code, h.turn, h.ordinal) {
             (Some(RecordCode::Role(MessageRole::Call)), Some(turn), Some(ordinal)) => {
@@ -246,22 +246,22 @@ impl TreeHistory {
     }
 
     /// The turn was replied to, unless its attempt has ended in another way.
-    fn replied(&mut self, place: &TurnPlace, moment: RecordedMoment) {
+    fn end_replied(&mut self, place: &TurnPlace, moment: RecordedMoment) {
         let (thread, path, turn) = place;
         let track = self.tracks.entry((thread.clone(), path.clone())).or_default();
         let number = if track.turn == *turn { track.attempt } else { 1 };
         if track.turn <= *turn {
             (track.turn, track.attempt) = (turn.saturating_add(1), 1);
-            self.end(place, number, AttemptEnd::Replied(moment));
+            self.end_attempt(place, number, AttemptEnd::Replied(moment));
         }
     }
 
-    fn due(&mut self, call: &(ThreadId, CallPath)) -> (TurnPlace, u32) {
+    fn find_due(&mut self, call: &(ThreadId, CallPath)) -> (TurnPlace, u32) {
         let track = self.tracks.entry(call.clone()).or_default();
         ((call.0.clone(), call.1.clone(), track.turn), track.attempt)
     }
 
-    fn journal(
+    fn take_journal(
         &mut self,
         call: &(ThreadId, CallPath),
         turn: Option<u32>,
@@ -270,10 +270,16 @@ impl TreeHistory {
     ) {
         let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
         let place = (call.0.clone(), call.1.clone(), turn.unwrap_or(1));
-        self.said(&place, attempt, moment, SaidBefore::Journal { id, entry });
+        self.add_words(&place, attempt, moment, SaidBefore::Journal { id, entry });
     }
 
-    fn attempted(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment, record: &Record) {
+    fn take_attempt(
+        &mut self,
+        call: &(ThreadId, CallPath),
+        at: usize,
+        moment: RecordedMoment,
+        record: &Record,
+    ) {
         let turn = record.header.turn;
         if let Some(state) = core_payload::read_attempt_state(&record.body) {
             return self.went_through(call, at, moment, state);
@@ -286,7 +292,7 @@ impl TreeHistory {
         track.attempt = next.number.max(1);
         let place = (call.0.clone(), call.1.clone(), track.turn);
         if let (Some(code), false) = (next.code, next.number <= 1 || was_ruled) {
-            self.end(&place, before, failed(moment, code, next.words, next.with_pump, false));
+            self.end_attempt(&place, before, build_end(moment, code, next.words, next.with_pump, false));
         }
     }
 
@@ -298,13 +304,17 @@ impl TreeHistory {
         moment: RecordedMoment,
         state: AttemptState,
     ) {
-        let (place, number) = self.due(call);
+        let (place, number) = self.find_due(call);
         match state {
             AttemptState::Waits { outage, after: Some(code), words } => {
                 let track = self.tracks.entry(call.clone()).or_default();
                 track.attempt = number.saturating_add(1);
                 let (is_last, outage) = (false, Some(outage));
-                self.end(&place, number, AttemptEnd::Failed { at: moment, code, words, is_last, outage });
+                self.end_attempt(
+                    &place,
+                    number,
+                    AttemptEnd::Failed { at: moment, code, words, is_last, outage },
+                );
             }
             AttemptState::Waits { ref outage, .. } | AttemptState::GoesOn(ref outage)
                 if !limits::is_with_broker(outage) =>
@@ -313,25 +323,29 @@ impl TreeHistory {
                 let id = AttemptId { thread, call, turn, attempt: number };
                 self.inputs.insert(at, OutsideInput::Attempted(id, state));
             }
-            state => self.said(&place, number, moment, SaidBefore::State(state)),
+            state => self.add_words(&place, number, moment, SaidBefore::State(state)),
         }
     }
 
-    fn approval(
+    fn take_approval(
         &mut self,
         call: &(ThreadId, CallPath),
         moment: RecordedMoment,
         effect: ApprovalEffect,
         record: &Record,
     ) {
-        let (place, attempt) = self.due(call);
+        let (place, attempt) = self.find_due(call);
         if let Some(unknown) = approval_payload::unknown(&record.body) {
             self.deliveries.insert(moment.position, call.clone());
             // `attempt N: CODE: WORDS`
             let parts = unknown.split_once(": ").and_then(|(_, rest)| rest.split_once(": "));
             let (code, words) = parts.unwrap_or(("", ""));
             let code = Code::parse(code).unwrap_or(Code::ListenerLost);
-            self.end(&place, attempt, failed(moment, code, words.to_owned(), words == WITH_PUMP, false));
+            self.end_attempt(
+                &place,
+                attempt,
+                build_end(moment, code, words.to_owned(), words == WITH_PUMP, false),
+            );
         }
         if effect != ApprovalEffect::Requested
             && let Some(track) = self.tracks.get_mut(call)
@@ -341,14 +355,14 @@ impl TreeHistory {
     }
 
     /// The record that closes a call.
-    fn outcome(
+    fn take_outcome(
         &mut self,
         call: &(ThreadId, CallPath),
         moment: RecordedMoment,
         code: Option<RecordCode>,
         record: &Record,
     ) {
-        let (place, attempt) = self.due(call);
+        let (place, attempt) = self.find_due(call);
         let dead = self.tracks.get_mut(call).and_then(|track| track.dead.take());
         if let Some((at, attempt)) = dead {
             self.deliveries.insert(at.position, call.clone());
@@ -360,7 +374,7 @@ impl TreeHistory {
                 _ => Code::ListenerFailed,
             };
             let with_pump = words.contains(WITH_PUMP);
-            self.end(&place, attempt, failed(at, code, words, with_pump, true));
+            self.end_attempt(&place, attempt, build_end(at, code, words, with_pump, true));
             return;
         }
         let is_empty_reply = match code {
@@ -372,26 +386,26 @@ impl TreeHistory {
             _ => false,
         };
         if is_empty_reply {
-            self.replied(&place, moment);
+            self.end_replied(&place, moment);
         } else {
             // The call was closed while its listener worked, or before.
-            self.end(&place, attempt, AttemptEnd::WithPump);
+            self.end_attempt(&place, attempt, AttemptEnd::WithPump);
         }
     }
 
     /// A journal entry or a question was refused. The log keeps the entry.
     fn refused_word(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment) {
-        let (place, attempt) = self.due(call);
-        self.said(&place, attempt, moment, SaidBefore::Refused(at));
+        let (place, attempt) = self.find_due(call);
+        self.add_words(&place, attempt, moment, SaidBefore::Refused(at));
     }
 
-    fn inbox(&mut self, call: &(ThreadId, CallPath), moment: RecordedMoment, record: &Record) {
+    fn take_inbox(&mut self, call: &(ThreadId, CallPath), moment: RecordedMoment, record: &Record) {
         let Some((code, words)) = core_payload::error_words(&record.body) else { return };
-        let (place, attempt) = self.due(call);
+        let (place, attempt) = self.find_due(call);
         match Code::parse(&code) {
             None => {
                 let notice = SaidBefore::Notice { code, words };
-                self.said(&place, attempt, moment, notice);
+                self.add_words(&place, attempt, moment, notice);
             }
             Some(Code::FalseSender) => {
                 let claimed = systole_kit::Payload::trusted(record.body.clone());
@@ -404,7 +418,7 @@ impl TreeHistory {
 }
 
 /// How an attempt ended, from the words that are recorded about it.
-fn failed(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_last: bool) -> AttemptEnd {
+fn build_end(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_last: bool) -> AttemptEnd {
     if with_pump {
         return AttemptEnd::LostWithPump(words);
     }

@@ -25,33 +25,33 @@ struct Answers {
 }
 
 impl JournalModel {
-    fn answers(&self) -> MutexGuard<'_, Answers> {
+    fn lock_answers(&self) -> MutexGuard<'_, Answers> {
         // Every change is one step, so the answers are valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The answers for a delivery, in the order in which it asks.
-    pub(super) fn give(&self, delivery: &str, answers: impl IntoIterator<Item = RecordedAnswer>) {
-        self.answers().by_delivery.insert(delivery.to_owned(), answers.into_iter().collect());
+    pub(super) fn give_answers(&self, delivery: &str, answers: impl IntoIterator<Item = RecordedAnswer>) {
+        self.lock_answers().by_delivery.insert(delivery.to_owned(), answers.into_iter().collect());
     }
 
     /// The next answer for a delivery.
-    pub(super) fn take(&self, delivery: &str) -> Option<RecordedAnswer> {
-        self.answers().by_delivery.get_mut(delivery).and_then(VecDeque::pop_front)
+    pub(super) fn take_answer(&self, delivery: &str) -> Option<RecordedAnswer> {
+        self.lock_answers().by_delivery.get_mut(delivery).and_then(VecDeque::pop_front)
     }
 
     /// The deliveries that asked for an answer that is not recorded.
-    pub(super) fn missed(&self) -> Vec<String> {
-        self.answers().missed.clone()
+    pub(super) fn list_missed(&self) -> Vec<String> {
+        self.lock_answers().missed.clone()
     }
 }
 
 impl Model for JournalModel {
     fn ask(&self, request: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let delivery = request.course.delivery;
-        let found = self.take(&delivery);
+        let found = self.take_answer(&delivery);
         if found.is_none() {
-            self.answers().missed.push(delivery);
+            self.lock_answers().missed.push(delivery);
         }
         Box::pin(async move {
             match found {

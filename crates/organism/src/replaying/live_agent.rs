@@ -91,28 +91,28 @@ impl LiveAgent {
     }
 
     /// What its calls came to, and the most that they may come to.
-    pub fn used(&self) -> (LiveUse, Money) {
-        (self.calls.book().used, self.most)
+    pub fn measure_use(&self) -> (LiveUse, Money) {
+        (self.calls.lock_book().used, self.most)
     }
 
     /// Whether its model got a request.
     pub fn was_asked(&self) -> bool {
-        self.calls.book().used.requests > 0
+        self.calls.lock_book().used.requests > 0
     }
 
     /// The agents of the configurations so far.
-    pub fn agents(&self) -> Vec<String> {
-        self.calls.book().agents.iter().cloned().collect()
+    pub fn list_agents(&self) -> Vec<String> {
+        self.calls.lock_book().agents.iter().cloned().collect()
     }
 
     /// Notes the agents of a configuration.
-    pub(super) fn meet(&self, file: &OrganismFile) {
-        self.calls.book().agents.extend(file.agents.iter().map(|agent| agent.name.clone()));
+    pub(super) fn meet_agents(&self, file: &OrganismFile) {
+        self.calls.lock_book().agents.extend(file.agents.iter().map(|agent| agent.name.clone()));
     }
 
     /// The models of the agent, with their limits in that file. Each stands for the agent's own one with its fallbacks,
     /// as they are really called.
-    pub(super) fn models(
+    pub(super) fn build_models(
         &self,
         file: &OrganismFile,
         agent: &AgentSpec,
@@ -158,10 +158,10 @@ impl LiveAgent {
     }
 
     /// The agent gets a delivery.
-    pub(super) fn hand(&self, lease: &Lease, is_free: bool) {
+    pub(super) fn hand_delivery(&self, lease: &Lease, is_free: bool) {
         if lease.listener == self.name {
             let delivery = LiveDelivery { is_free, ..LiveDelivery::default() };
-            self.calls.book().deliveries.insert(lease.token.0.to_string(), delivery);
+            self.calls.lock_book().deliveries.insert(lease.token.0.to_string(), delivery);
         }
     }
 
@@ -170,8 +170,8 @@ impl LiveAgent {
     ///
     /// # Errors
     /// If no further call is possible: the money does not suffice, or the model gave no answer.
-    pub(super) fn hear(&self, said: &[ListenerDocument]) -> Result<bool, CannotReplay> {
-        let mut book = self.calls.book();
+    pub(super) fn hear_documents(&self, said: &[ListenerDocument]) -> Result<bool, CannotReplay> {
+        let mut book = self.calls.lock_book();
         for document in said {
             if let ListenerDocument::Journal { delivery, entry: Ok(JournalEntry::Started(started)), .. } =
                 document
@@ -186,7 +186,7 @@ impl LiveAgent {
 }
 
 impl LiveCalls {
-    fn book(&self) -> MutexGuard<'_, CallBook> {
+    fn lock_book(&self) -> MutexGuard<'_, CallBook> {
         // Every change is one step, so the book is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -206,9 +206,9 @@ struct LiveModel {
 impl Model for LiveModel {
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
         let delivery = request.course.delivery.clone();
-        let known = self.calls.book().deliveries.get(&delivery).map(|one| (one.is_free, one.reserve));
+        let known = self.calls.lock_book().deliveries.get(&delivery).map(|one| (one.is_free, one.reserve));
         let (is_free, reserve) = known.unwrap_or_default();
-        let recorded = match self.journal.take(&delivery) {
+        let recorded = match self.journal.take_answer(&delivery) {
             None if !is_free => return self.journal.ask(request, watcher),
             // Another request followed it, and that one is made.
             Some(Err(fault)) if fault.status.is_some() => return Box::pin(std::future::ready(Err(fault))),
@@ -226,7 +226,7 @@ impl Model for LiveModel {
                 return Box::pin(std::future::ready(Ok(then)));
             }
             (Ok(answer), _) => {
-                self.calls.book().has_differed = true;
+                self.calls.lock_book().has_differed = true;
                 return Box::pin(std::future::ready(Ok(answer)));
             }
             (Err(NoAnswer::Halted(ended)), _) => ended,
@@ -236,7 +236,7 @@ impl Model for LiveModel {
                 fix: "again when the provider answers, or without --live".to_owned(),
             },
         };
-        self.calls.book().ended = Some(ended);
+        self.calls.lock_book().ended = Some(ended);
         Box::pin(std::future::pending())
     }
 }
@@ -267,7 +267,7 @@ impl Ledger for CallLedger<'_> {
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), LiveFault> {
         let (agent, most) = (&self.model.agent.name, self.model.most);
-        let used = self.model.calls.book().used.micros;
+        let used = self.model.calls.lock_book().used.micros;
         let left = Money { micros: most.micros.saturating_sub(used), ..most };
         // Every model has a price.
         self.reserve = going.reserve.money.map_or(u64::MAX, |money| money.micros);
@@ -286,7 +286,7 @@ impl Ledger for CallLedger<'_> {
     }
 
     async fn record_end(&mut self, came: RequestOutcome<'_>) -> Result<(), LiveFault> {
-        let used = &mut self.model.calls.book().used;
+        let used = &mut self.model.calls.lock_book().used;
         used.requests += 1;
         used.unknown += usize::from(came.money.is_none());
         used.micros = used.micros.saturating_add(came.money.map_or(self.reserve, |money| money.micros));

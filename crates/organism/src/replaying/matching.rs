@@ -25,13 +25,13 @@ pub(super) struct RecordedCalls {
 }
 
 /// What a call works on, without what differs in each run.
-fn content(record: &Record) -> Digest {
+fn hash_content(record: &Record) -> Digest {
     Digest::of(comparable_body(record).as_bytes())
 }
 
 impl RecordedCalls {
     /// The calls of a tree.
-    pub(super) fn of(tree: &RecordedTree, history: &TreeHistory) -> RecordedCalls {
+    pub(super) fn from_tree(tree: &RecordedTree, history: &TreeHistory) -> RecordedCalls {
         let mut calls: Vec<(&CallPlace, &Record)> = history
             .openings
             .iter()
@@ -41,7 +41,7 @@ impl RecordedCalls {
         let (mut contents, mut by_content) = (HashMap::new(), HashMap::<_, Vec<CallPath>>::new());
         for (place, record) in calls {
             let Some(listener) = record.header.to.clone() else { continue };
-            let content = content(record);
+            let content = hash_content(record);
             by_content.entry((place.0.clone(), listener.clone(), content)).or_default().push(place.1.clone());
             contents.insert(place.clone(), (listener, content));
         }
@@ -51,7 +51,7 @@ impl RecordedCalls {
 
     /// The recorded turn that a delivery repeats. `by_place` says that the payload need not be the same: an agent has
     /// its answers by place.
-    pub(super) fn find(&mut self, delivery: &Delivery, by_place: bool) -> Option<TurnPlace> {
+    pub(super) fn find_turn(&mut self, delivery: &Delivery, by_place: bool) -> Option<TurnPlace> {
         let id = &delivery.lease.id;
         let thread = self.recorded_thread(&id.thread);
         let own = (thread.clone(), id.call.clone());
@@ -60,7 +60,7 @@ impl RecordedCalls {
         }
         let shown = match &delivery.turn {
             DeliveredTurn::Recorded(turn) => match &turn.shows {
-                ShownRecords::Request(request) => Some(content(request)),
+                ShownRecords::Request(request) => Some(hash_content(request)),
                 ShownRecords::Answers { .. } => None,
             },
             DeliveredTurn::Composed(_) => None,

@@ -36,19 +36,19 @@ pub(super) enum Performer {
 }
 
 /// The agents and workflows of a file, or why one cannot be made. The model of `live` is really called.
-pub(super) fn performers(
+pub(super) fn build_performers(
     file: &OrganismFile,
     answers: &JournalModel,
     live: Option<&LiveAgent>,
 ) -> Result<BTreeMap<Name, Performer>, CannotReplay> {
     let unmade = |words| CannotReplay::Configuration { config: file.composition.hash, words };
-    live.iter().for_each(|live| live.meet(file));
+    live.iter().for_each(|live| live.meet_agents(file));
     let mut all = BTreeMap::new();
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
         let recorded = |spec: &ModelSpec| (spec.clone(), Arc::new(answers.clone()) as Arc<dyn Model>);
         let mut models = match live.filter(|live| *live.name() == name) {
-            Some(live) => live.models(file, agent, answers)?,
+            Some(live) => live.build_models(file, agent, answers)?,
             None => file.models.iter().map(recorded).collect(),
         };
         models.iter_mut().for_each(|(spec, _)| spec.at_once = AT_ONCE);
@@ -79,7 +79,7 @@ pub(super) struct Performance {
 
 impl Performance {
     /// Brings a delivery to its listener.
-    pub(super) fn bring(&mut self, performer: &Performer, asked: Delivered) {
+    pub(super) fn bring_delivery(&mut self, performer: &Performer, asked: Delivered) {
         let delivery = asked.stamp.delivery.clone();
         let line: Arc<dyn Line> = Arc::new(BoardLine {
             board: self.board.clone(),
@@ -95,9 +95,9 @@ impl Performance {
     }
 
     /// Brings the pump's answer to the delivery that waits for it.
-    pub(super) fn answered(&mut self, answer: PumpAnswer) {
+    pub(super) fn bring_answer(&mut self, answer: PumpAnswer) {
         let delivery = answer.delivery.clone();
-        let waiting = self.board.waiting().remove(&(delivery.clone(), answer.id));
+        let waiting = self.board.lock_waiting().remove(&(delivery.clone(), answer.id));
         if let Some(waiting) = waiting {
             // The asker may be gone.
             drop(waiting.send(answer));
@@ -106,7 +106,7 @@ impl Performance {
     }
 
     /// A delivery is no longer wanted.
-    pub(super) fn stop(&mut self, delivery: &str) {
+    pub(super) fn stop_delivery(&mut self, delivery: &str) {
         self.running.remove(delivery);
     }
 
@@ -117,7 +117,7 @@ impl Performance {
         while let Some(delivery) = self.awake.pop() {
             let Some(answering) = self.running.get_mut(&delivery) else { continue };
             let polled = answering.as_mut().poll(&mut context);
-            said.append(&mut self.board.said());
+            said.append(&mut self.board.take_documents());
             if let Poll::Ready(content) = polled {
                 self.running.remove(&delivery);
                 said.push(ListenerDocument::Reply { delivery, said: content });
@@ -136,15 +136,15 @@ struct Board {
 
 impl Board {
     // Every change below is one step, so the board is valid even if a lock is poisoned.
-    fn waiting(&self) -> MutexGuard<'_, HashMap<(String, u64), oneshot::Sender<PumpAnswer>>> {
+    fn lock_waiting(&self) -> MutexGuard<'_, HashMap<(String, u64), oneshot::Sender<PumpAnswer>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn said(&self) -> Vec<ListenerDocument> {
+    fn take_documents(&self) -> Vec<ListenerDocument> {
         std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn say(&self, document: ListenerDocument) {
+    fn add_document(&self, document: ListenerDocument) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).push(document);
     }
 }
@@ -161,9 +161,9 @@ impl Line for BoardLine {
         Box::pin(async move {
             let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;
             let (answer, answered) = oneshot::channel();
-            self.board.waiting().insert((self.delivery.clone(), id), answer);
+            self.board.lock_waiting().insert((self.delivery.clone(), id), answer);
             let delivery = self.delivery.clone();
-            self.board.say(match what {
+            self.board.add_document(match what {
                 LineRequest::Journal(entry) => ListenerDocument::Journal { delivery, id, entry: Ok(entry) },
                 LineRequest::Ask(question) => ListenerDocument::Ask { delivery, id, question: Ok(question) },
             });
@@ -175,7 +175,7 @@ impl Line for BoardLine {
         // No one watches a replay.
         if let Remark::Notice { code, words } = what {
             let delivery = self.delivery.clone();
-            self.board.say(ListenerDocument::Notice { delivery, code, words });
+            self.board.add_document(ListenerDocument::Notice { delivery, code, words });
         }
         Box::pin(std::future::ready(Ok(())))
     }

@@ -52,13 +52,13 @@ impl ReplayPorts {
     }
 
     /// Moves the wall clock to a recorded time. The monotonic clock never goes back.
-    pub(super) fn reach(&self, now: Millis) {
+    pub(super) fn move_clock(&self, now: Millis) {
         self.now.store(now.0, Ordering::Relaxed);
         self.ticks.fetch_max(now.0, Ordering::Relaxed);
     }
 
     /// What was sent out since the last call.
-    pub(super) fn take(&self) -> Vec<PumpOutput> {
+    pub(super) fn take_outputs(&self) -> Vec<PumpOutput> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -10,7 +10,7 @@ use systole_core::types::record::Record;
 use super::comparison::PromptFit;
 use super::equality::prompt_of;
 use super::real_parts::RealParts;
-use super::replay::{ReplayedTree, replay};
+use super::replay::{ReplayedTree, replay_tree};
 use super::shelf::{CannotReplay, ReplayShelf};
 use super::tree_records::{RecordedTree, SystemEvents};
 
@@ -46,11 +46,11 @@ pub struct PromptFindings {
 
 impl PromptFindings {
     /// How many were not made again.
-    pub fn unchecked(&self) -> usize {
+    pub fn count_unchecked(&self) -> usize {
         self.unchecked.iter().map(|(_, _, number)| number).sum()
     }
 
-    fn skip(&mut self, prompt: RecordedPrompt, why: String) {
+    fn skip_prompt(&mut self, prompt: RecordedPrompt, why: String) {
         match self.unchecked.iter_mut().find(|(known, ..)| *known == why) {
             Some((_, _, number)) => *number += 1,
             None => self.unchecked.push((why, prompt, 1)),
@@ -70,20 +70,20 @@ pub fn check_prompts(
     let mut found = PromptFindings::default();
     let newest = reader.threads(usize::MAX)?;
     for root in newest.iter().rev().filter(|thread| thread.parent().is_none() && !thread.is_sys()) {
-        let Some(tree) = RecordedTree::read(reader, root)? else { continue };
+        let Some(tree) = RecordedTree::read_tree(reader, root)? else { continue };
         let prompts: Vec<(RecordedPrompt, &Record)> =
-            tree.records.iter().filter_map(|(position, record)| recorded(*position, record)).collect();
+            tree.records.iter().filter_map(|(position, record)| read_recorded(*position, record)).collect();
         if prompts.is_empty() {
             continue;
         }
-        let replayed = match replay(reader, &tree, system, shelf, &mut RealParts::default()) {
+        let replayed = match replay_tree(reader, &tree, system, shelf, &mut RealParts::default()) {
             Err(CannotReplay::Log(fault)) => return Err(fault),
             other => other,
         };
         for (prompt, record) in prompts {
             match &replayed {
-                Ok(replayed) => judge(&mut found, reader, (system, shelf), replayed, (prompt, record)),
-                Err(why) => found.skip(prompt, why.to_string()),
+                Ok(replayed) => judge_prompt(&mut found, reader, (system, shelf), replayed, (prompt, record)),
+                Err(why) => found.skip_prompt(prompt, why.to_string()),
             }
         }
     }
@@ -91,13 +91,13 @@ pub fn check_prompts(
     Ok(found)
 }
 
-fn recorded(position: Position, record: &Record) -> Option<(RecordedPrompt, &Record)> {
+fn read_recorded(position: Position, record: &Record) -> Option<(RecordedPrompt, &Record)> {
     let (h, hash) = (&record.header, prompt_of(record)?);
     let (thread, listener) = (h.thread.clone(), h.from.clone());
     Some((RecordedPrompt { position, thread, seq: h.seq, listener, turn: h.turn, hash }, record))
 }
 
-fn judge(
+fn judge_prompt(
     found: &mut PromptFindings,
     reader: &dyn LogReader,
     (system, shelf): (&SystemEvents, &mut ReplayShelf),
@@ -105,18 +105,18 @@ fn judge(
     (prompt, record): (RecordedPrompt, &Record),
 ) {
     if let Some(why) = not_ours(reader, shelf, record.header.config, &prompt.listener) {
-        return found.skip(prompt, why);
+        return found.skip_prompt(prompt, why);
     }
     let fit = replayed.comparison.prompts.get(&prompt.position);
     match fit {
         Some(PromptFit::Same) => found.same += 1,
         Some(PromptFit::SameText) => found.same_text += 1,
         Some(PromptFit::Other(_)) | None => {
-            match reason(reader, (system, shelf), replayed, (&prompt, record)) {
-                Some(why) => found.skip(prompt, why),
+            match find_reason(reader, (system, shelf), replayed, (&prompt, record)) {
+                Some(why) => found.skip_prompt(prompt, why),
                 None => match fit {
                     Some(PromptFit::Other(made)) => found.different.push((prompt, made.clone())),
-                    _ => found.skip(prompt, "the replay does not come to it".to_owned()),
+                    _ => found.skip_prompt(prompt, "the replay does not come to it".to_owned()),
                 },
             }
         }
@@ -130,7 +130,7 @@ fn not_ours(
     config: Digest,
     listener: &Name,
 ) -> Option<String> {
-    match shelf.page(reader, config) {
+    match shelf.open_page(reader, config) {
         Ok(page) if page.file.agents.iter().any(|agent| agent.name == listener.as_str()) => None,
         Ok(_) => Some(format!("{listener} is no built-in agent, and makes its prompts itself")),
         Err(why) => Some(why.to_string()),
@@ -138,7 +138,7 @@ fn not_ours(
 }
 
 /// Why a prompt that is another one now, or is missing, says nothing.
-fn reason(
+fn find_reason(
     reader: &dyn LogReader,
     (system, shelf): (&SystemEvents, &mut ReplayShelf),
     replayed: &ReplayedTree,
@@ -158,7 +158,7 @@ fn reason(
             earlier.at.0
         ));
     }
-    let page = shelf.page(reader, record.header.config).ok()?;
+    let page = shelf.open_page(reader, record.header.config).ok()?;
     let agent = page.file.agents.iter().find(|agent| agent.name == prompt.listener.as_str())?;
     let output = Some(&agent.output).filter(|output| output.format == OutputFormat::Json)?;
     // A stored configuration leaves the schema out; the file as it is now may have another one.

@@ -16,7 +16,7 @@ pub struct RealParts {
 impl RealParts {
     /// Whether everything that the user names got a request so far.
     pub fn were_asked(&self) -> bool {
-        self.program.as_ref().is_none_or(|program| program.asked() > 0)
+        self.program.as_ref().is_none_or(|program| program.count_requests() > 0)
             && self.live.as_ref().is_none_or(LiveAgent::was_asked)
     }
 }

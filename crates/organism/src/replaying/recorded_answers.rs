@@ -14,7 +14,10 @@ use super::journal_model::RecordedAnswer;
 use super::tree_records::RecordedTree;
 
 /// The answers of an attempt, in the order in which it asked.
-pub(super) fn of(reader: &dyn LogReader, attempt: &AttemptHistory) -> Result<Vec<RecordedAnswer>, LogFault> {
+pub(super) fn read_answers(
+    reader: &dyn LogReader,
+    attempt: &AttemptHistory,
+) -> Result<Vec<RecordedAnswer>, LogFault> {
     let entries: Vec<(u64, &JournalEntry)> = attempt
         .said
         .iter()
@@ -68,7 +71,7 @@ pub(super) fn measured_then(own: &mut JournalEntry, then: &JournalEntry, is_live
 }
 
 /// The marks of the core's text in the prompts of each call. A prompt ends with a block that only the core writes.
-pub(super) fn marks(
+pub(super) fn read_marks(
     reader: &dyn LogReader,
     tree: &RecordedTree,
 ) -> Result<FastMap<(ThreadId, CallPath), CallMark>, LogFault> {

@@ -24,35 +24,35 @@ pub(super) enum RefusedWord {
 }
 
 /// A journal entry or a question of that delivery, by the index of its refusal.
-pub(super) fn word(
+pub(super) fn read_word(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     (delivery, index): (&str, usize),
 ) -> Result<Option<RefusedWord>, LogFault> {
     let Some((_, record)) = tree.records.get(index) else { return Ok(None) };
-    let kept = replies::kept(reader, record)?;
+    let kept = replies::read_kept(reader, record)?;
     if let Some(EarlierEntry { id, entry, .. }) = kept.as_ref().and_then(|kept| EarlierEntry::read(kept).ok())
     {
         let delivery = delivery.to_owned();
         return Ok(Some(RefusedWord::Entry(ListenerDocument::Journal { delivery, id, entry: Ok(entry) })));
     }
-    let refused = replies::refusal(record).map(|refusal| Refused { refusal, kept });
+    let refused = replies::read_refusal(record).map(|refusal| Refused { refusal, kept });
     Ok(refused.map(RefusedWord::Question))
 }
 
 /// Something that was refused outside of every call: a message of a client, or a document of a listener for a delivery
 /// that was over.
-pub(super) fn outside(
+pub(super) fn read_outside(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     (index, is_late): (usize, bool),
 ) -> Result<Option<PumpInput>, LogFault> {
     let Some((_, record)) = tree.records.get(index) else { return Ok(None) };
     let h = &record.header;
-    let (Some(to), Some(refusal)) = (h.to.clone(), replies::refusal(record)) else { return Ok(None) };
-    let kept = replies::kept(reader, record)?;
+    let (Some(to), Some(refusal)) = (h.to.clone(), replies::read_refusal(record)) else { return Ok(None) };
+    let kept = replies::read_kept(reader, record)?;
     if is_late {
-        let Some(id) = replies::late(record) else { return Ok(None) };
+        let Some(id) = replies::read_late_attempt(record) else { return Ok(None) };
         let lease = Lease { token: LeaseToken("late".into()), listener: to, id, config: h.config };
         let said = JudgedContent::Items(vec![JudgedItem::Refused(Refused { refusal, kept })]);
         let judged = JudgedDocument { lease: Arc::new(lease), said, claimed: None, ticket: None };

@@ -7,8 +7,8 @@ use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
 use tokio::runtime::Builder;
 
-use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
-use super::cues::cues;
+use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare_runs};
+use super::cues::list_inputs;
 use super::driver::Driver;
 use super::history::TreeHistory;
 use super::ports::ReplayPorts;
@@ -42,7 +42,7 @@ pub struct ReplayedTree {
 ///
 /// # Errors
 /// If the tree cannot be replayed. That says nothing about whether it would be equal.
-pub fn replay(
+pub fn replay_tree(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     system: &SystemEvents,
@@ -56,15 +56,15 @@ pub fn replay(
         let (thread, seq) = (erased.header.thread.clone(), erased.header.seq);
         return Err(CannotReplay::Erased { thread, seq });
     }
-    let history = TreeHistory::of(tree);
-    let ports = ReplayPorts::new(record.header.time, recorded_answers::marks(reader, tree)?);
+    let history = TreeHistory::from_tree(tree);
+    let ports = ReplayPorts::new(record.header.time, recorded_answers::read_marks(reader, tree)?);
     // Agents make timers, which need a runtime although they never fire.
     let runtime = Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
     let _entered = runtime.enter();
     let is_replaced = shelf.is_replaced();
     let mut driver = Driver::new(reader, (shelf, real), (tree, &history), ports);
-    let ended = match driver.play(record.header.config, cues(tree, &history, system)) {
+    let ended = match driver.play_inputs(record.header.config, list_inputs(tree, &history, system)) {
         Err(CannotReplay::Live(fault)) if fault.kind == LiveFaultKind::Ended => Some((driver.at, fault)),
         played => {
             played?;
@@ -98,7 +98,7 @@ pub fn replay(
         has_keys: true,
         is_across_versions: !is_replaced && (is_older || version.is_some()),
     };
-    let mut comparison = compare(&one, &other, &reached, rules)?;
+    let mut comparison = compare_runs(&one, &other, &reached, rules)?;
     if let Some((at, fault)) = &ended {
         comparison.differences.retain(|found| found.at <= *at);
         if comparison.differences.is_empty() {

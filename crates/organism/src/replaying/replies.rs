@@ -18,7 +18,7 @@ use super::history::{TreeHistory, TurnPlace};
 use super::tree_records::RecordedTree;
 
 /// The reply to a turn, or what of it is not stored.
-pub(super) fn reply(
+pub(super) fn rebuild_reply(
     reader: &dyn LogReader,
     page: &Composition,
     tree: &RecordedTree,
@@ -34,10 +34,10 @@ pub(super) fn reply(
             // Another taker of the same item.
             continue;
         }
-        if let Some(again) = again(record) {
+        if let Some(again) = rebuild_unusable(record) {
             return Ok(Ok(again));
         }
-        match item(reader, page, tree, record)? {
+        match rebuild_item(reader, page, tree, record)? {
             Ok(item) => items.push((ordinal, item)),
             Err(why) => return Ok(Err(why)),
         }
@@ -60,13 +60,13 @@ fn ordinal_of(record: &Record) -> Option<u32> {
 }
 
 /// The reply that said that the output was of no use, if this record is about one.
-fn again(record: &Record) -> Option<ReplyContent> {
+fn rebuild_unusable(record: &Record) -> Option<ReplyContent> {
     let (code, words) = core_payload::error_words(&record.body)?;
     let is_own = record.header.code == Some(RecordCode::Code(Code::ListenerFailed));
     (is_own && Code::parse(&code).is_none()).then_some(ReplyContent::Again { code, words })
 }
 
-fn item(
+fn rebuild_item(
     reader: &dyn LogReader,
     page: &Composition,
     tree: &RecordedTree,
@@ -74,7 +74,7 @@ fn item(
 ) -> Result<Result<Item, String>, LogFault> {
     let h = &record.header;
     if h.kind == RecordKind::Refusal {
-        return refused(reader, page, tree, record);
+        return rebuild_refused(reader, page, tree, record);
     }
     let payload = match Payload::trusted(record.body.clone()) {
         Ok(payload) => payload,
@@ -86,14 +86,14 @@ fn item(
             Item { to: h.to.as_ref().map(ToString::to_string), ..plain }
         }
         Some(RecordCode::Role(MessageRole::Steer)) => {
-            Item { thread: steered(tree, record).map(ToString::to_string), ..plain }
+            Item { thread: find_steered(tree, record).map(ToString::to_string), ..plain }
         }
         _ => plain,
     }))
 }
 
 /// The child that an item steered.
-fn steered<'t>(tree: &'t RecordedTree, item: &Record) -> Option<&'t ThreadId> {
+fn find_steered<'t>(tree: &'t RecordedTree, item: &Record) -> Option<&'t ThreadId> {
     let joined = RecordCode::Steering(SteerEffect::Steered);
     let found = tree.records.iter().map(|(_, record)| &record.header);
     let mut found = found.filter(|h| h.code == Some(joined) && h.cause == Some(item.header.id));
@@ -101,7 +101,7 @@ fn steered<'t>(tree: &'t RecordedTree, item: &Record) -> Option<&'t ThreadId> {
 }
 
 /// An item that was refused: the refused bytes.
-fn refused(
+fn rebuild_refused(
     reader: &dyn LogReader,
     page: &Composition,
     tree: &RecordedTree,
@@ -120,7 +120,7 @@ fn refused(
             ..Item::plain(Payload::write("urn:unknown", "item", |_| ()))
         }));
     }
-    let Some(kept) = kept(reader, record)? else {
+    let Some(kept) = read_kept(reader, record)? else {
         return Ok(Err("the bytes of a refused item are not stored".to_owned()));
     };
     let payload = Payload::read(&kept, &admit::gate_limits(page));
@@ -128,7 +128,7 @@ fn refused(
 }
 
 /// The bytes that a refusal is about, as far as the log keeps them.
-pub(super) fn kept(reader: &dyn LogReader, record: &Record) -> Result<Option<Arc<[u8]>>, LogFault> {
+pub(super) fn read_kept(reader: &dyn LogReader, record: &Record) -> Result<Option<Arc<[u8]>>, LogFault> {
     let hash = core_payload::attributes(&record.body, "system-error", ["hash"]);
     match hash.and_then(|[hash]| Digest::parse(&hash?).ok()) {
         Some(hash) => reader.document(hash),
@@ -137,7 +137,7 @@ pub(super) fn kept(reader: &dyn LogReader, record: &Record) -> Result<Option<Arc
 }
 
 /// A recorded refusal, read back.
-pub(super) fn refusal(record: &Record) -> Option<Refusal> {
+pub(super) fn read_refusal(record: &Record) -> Option<Refusal> {
     let names = ["code", "message", "element", "path", "line", "column"];
     let [code, message, element, path, line, column] =
         core_payload::attributes(&record.body, "system-error", names)?;
@@ -154,7 +154,7 @@ pub(super) fn refusal(record: &Record) -> Option<Refusal> {
 }
 
 /// The attempt that a late document was for, as its refusal names it: `… for call C of thread T, turn N, attempt M, …`
-pub(super) fn late(record: &Record) -> Option<AttemptId> {
+pub(super) fn read_late_attempt(record: &Record) -> Option<AttemptId> {
     let (_, words) = core_payload::error_words(&record.body)?;
     let (_, rest) = words.split_once(" is for call ")?;
     let (call, rest) = rest.split_once(" of thread ")?;

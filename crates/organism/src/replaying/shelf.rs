@@ -104,15 +104,15 @@ impl ReplayShelf {
     /// A shelf for the organism of that folder. `now` is its file, if that can be read.
     pub fn new(directory: PathBuf, now: Option<OrganismFile>) -> ReplayShelf {
         let (now, pages) = (now.map(Arc::new), HashMap::new());
-        ReplayShelf { directory, now, instead: None, pages, schemas: CompiledSchemas::none() }
+        ReplayShelf { directory, now, instead: None, pages, schemas: CompiledSchemas::empty() }
     }
 
     /// Replays everything under this configuration.
     ///
     /// # Errors
     /// If its schemas cannot be compiled.
-    pub fn replace(&mut self, file: OrganismFile) -> Result<(), CannotReplay> {
-        let page = self.put(Arc::new(file))?;
+    pub fn replace_all(&mut self, file: OrganismFile) -> Result<(), CannotReplay> {
+        let page = self.put_file(Arc::new(file))?;
         self.instead = Some(page);
         Ok(())
     }
@@ -127,7 +127,7 @@ impl ReplayShelf {
         self.now.as_ref().is_some_and(|now| now.composition.hash == config)
     }
 
-    fn put(&mut self, file: Arc<OrganismFile>) -> Result<ReplayPage, CannotReplay> {
+    fn put_file(&mut self, file: Arc<OrganismFile>) -> Result<ReplayPage, CannotReplay> {
         let composition = Arc::new(without_limits(&file.composition));
         self.schemas.add(&composition).map_err(|unfit| CannotReplay::Configuration {
             config: composition.hash,
@@ -139,7 +139,7 @@ impl ReplayShelf {
     }
 
     /// The configuration with that hash, or the one that replaces all others.
-    pub(super) fn page(
+    pub(super) fn open_page(
         &mut self,
         reader: &dyn LogReader,
         config: Digest,
@@ -148,7 +148,7 @@ impl ReplayShelf {
             return Ok(page.clone());
         }
         if let Some(now) = self.now.clone().filter(|now| now.composition.hash == config) {
-            return self.put(now);
+            return self.put_file(now);
         }
         let unusable = |words: String| CannotReplay::Configuration { config, words };
         let source =
@@ -160,7 +160,7 @@ impl ReplayShelf {
             let first = refused.0.first().map(|mistake| mistake.message.clone());
             unusable(first.unwrap_or_else(|| "it is refused".to_owned()))
         })?;
-        self.put(Arc::new(file))
+        self.put_file(Arc::new(file))
     }
 }
 

@@ -66,7 +66,7 @@ impl StandInProgram {
     }
 
     /// How many requests it got.
-    pub fn asked(&self) -> usize {
+    pub fn count_requests(&self) -> usize {
         self.asked
     }
 
@@ -76,16 +76,20 @@ impl StandInProgram {
     }
 
     /// Takes a request. The configuration says how its listener's program is started.
-    pub(super) fn hand(&mut self, delivery: &Delivery, page: &Composition) -> Result<(), CannotReplay> {
+    pub(super) fn hand_delivery(
+        &mut self,
+        delivery: &Delivery,
+        page: &Composition,
+    ) -> Result<(), CannotReplay> {
         if self.work.is_none() {
-            self.work = Some(self.start(page)?);
+            self.work = Some(self.start_program(page)?);
         }
         self.waiting.push_back(delivery.clone());
         self.go_on();
         Ok(())
     }
 
-    fn start(&self, page: &Composition) -> Result<StandInWork, CannotReplay> {
+    fn start_program(&self, page: &Composition) -> Result<StandInWork, CannotReplay> {
         let listener = page.listener(&self.listener);
         let program = listener.and_then(|listener| Some((listener, listener.reach.traits().program?)));
         let Some((listener, program)) = program else {
@@ -151,14 +155,14 @@ impl StandInProgram {
     }
 
     /// Brings it the answer to a question or a journal entry.
-    pub(super) fn answer(&self, answer: PumpAnswer) {
+    pub(super) fn bring_answer(&self, answer: PumpAnswer) {
         if let Some(work) = &self.work {
             work.carriers.answer(&self.listener, answer);
         }
     }
 
     /// Waits for the next that it says about its request. `None` if it has none.
-    pub(super) fn next(&mut self) -> Option<StandInWord> {
+    pub(super) fn next_word(&mut self) -> Option<StandInWord> {
         loop {
             let token = self.current.clone()?;
             let work = self.work.as_mut()?;

@@ -26,7 +26,7 @@ impl RecordedTree {
     ///
     /// # Errors
     /// If the log cannot be read, or a chain does not verify.
-    pub fn read(reader: &dyn LogReader, root: &ThreadId) -> Result<Option<RecordedTree>, LogFault> {
+    pub fn read_tree(reader: &dyn LogReader, root: &ThreadId) -> Result<Option<RecordedTree>, LogFault> {
         let mut records = Vec::new();
         for thread in reader.threads_like(root.as_str(), THREADS)? {
             if thread.is_within(root) {
@@ -98,7 +98,7 @@ impl SystemEvents {
     ///
     /// # Errors
     /// If the log cannot be read, or the chain of `sys` does not verify.
-    pub fn read(reader: &dyn LogReader) -> Result<SystemEvents, LogFault> {
+    pub fn read_events(reader: &dyn LogReader) -> Result<SystemEvents, LogFault> {
         let mut events: Vec<(Position, Millis, SystemEvent)> = Vec::new();
         let mut last_shutdown = None;
         of_thread(reader, &ThreadId::sys(), |position, record| {

@@ -15,7 +15,7 @@ pub struct UnansweredDelivery {
 }
 
 impl UnansweredDelivery {
-    pub(super) fn of(lease: &Lease, why: String) -> UnansweredDelivery {
+    pub(super) fn from_lease(lease: &Lease, why: String) -> UnansweredDelivery {
         let id = &lease.id;
         let place = format!("{} call {} turn {}", id.thread, id.call, id.turn);
         UnansweredDelivery { listener: lease.listener.clone(), place, why }

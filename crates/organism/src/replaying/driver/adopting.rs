@@ -13,25 +13,25 @@ use crate::replaying::shelf::CannotReplay;
 
 impl Driver<'_> {
     /// What workers on other machines had goes on, as far as it is recorded that it did.
-    pub(super) fn adopt(&mut self) -> Result<(), CannotReplay> {
+    pub(super) fn adopt_leases(&mut self) -> Result<(), CannotReplay> {
         let mut expected: BTreeMap<Name, (Vec<LeaseToken>, Option<String>)> = BTreeMap::new();
-        for output in self.ports.take() {
+        for output in self.ports.take_outputs() {
             let PumpOutput::Expected(lease) = output else {
-                self.sent(output)?;
+                self.take_output(output)?;
                 continue;
             };
             let id = &lease.id;
             let own = (id.thread.clone(), id.call.clone(), id.turn);
             let place = self.before.get(&lease.token).map_or(own, |out| out.place.clone());
             let (found, lost) = expected.entry(lease.listener.clone()).or_default();
-            match self.history.attempt(&place, id.attempt).map(|attempt| &attempt.end) {
+            match self.history.find_attempt(&place, id.attempt).map(|attempt| &attempt.end) {
                 Some(Some(AttemptEnd::LostWithPump(words))) => *lost = Some(words.clone()),
                 Some(_) => found.push(lease.token.clone()),
                 None => {}
             }
         }
         for (listener, (found, lost)) in expected {
-            self.running()?.engine.input(PumpInput::Adopted { listener, found, lost });
+            self.current_run()?.engine.input(PumpInput::Adopted { listener, found, lost });
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ impl Driver<'_> {
         if stand_in.current().is_some_and(|token| self.ready.iter().any(|ready| ready.token == *token)) {
             return Ok(false);
         }
-        let (token, what) = match stand_in.next() {
+        let (token, what) = match stand_in.next_word() {
             Some(StandInWord::Gone(_, Code::ListenerDown, words)) => {
                 return Err(CannotReplay::NotStarted(stand_in.listener().clone(), words));
             }
@@ -26,12 +26,12 @@ impl Driver<'_> {
         };
         let Some(out) = self.out.get(&token) else { return Ok(true) };
         let lease = out.lease.clone();
-        let end = self.history.attempt(&out.place, lease.id.attempt).and_then(|one| one.end.as_ref());
+        let end = self.history.find_attempt(&out.place, lease.id.attempt).and_then(|one| one.end.as_ref());
         let at = match end {
             Some(AttemptEnd::Replied(at) | AttemptEnd::Failed { at, .. }) if what.is_end() => Some(*at),
             _ => None,
         };
-        self.push(at, &lease, what);
+        self.push_ready(at, &lease, what);
         Ok(true)
     }
 }
