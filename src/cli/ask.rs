@@ -218,8 +218,10 @@ impl Asker {
     /// The organism that runs, if any.
     fn running(&self) -> Option<Elsewhere> {
         match &self.organism {
-            AskedOrganism::OnLog(log) => RunFile::find_running(log)
-                .map(|run| Elsewhere { client: Arc::new(DoorClient::of(&run)), log: Some(log.clone()) }),
+            AskedOrganism::OnLog(log) => RunFile::find_running(log).map(|run| Elsewhere {
+                client: Arc::new(DoorClient::from_run_file(&run)),
+                log: Some(log.clone()),
+            }),
             AskedOrganism::Elsewhere(organism) => {
                 Some(Elsewhere { client: organism.client.clone(), log: None })
             }

@@ -76,10 +76,10 @@ impl EndTarget<ThreadId> {
     fn through(&self, client: &DoorClient) -> DoorResult<usize> {
         match self {
             EndTarget::Thread { named, is_gentle: true } => {
-                client.end(named.as_str()).map(|decided| decided.map(|_| 1))
+                client.end_thread(named.as_str()).map(|decided| decided.map(|_| 1))
             }
             EndTarget::Thread { named, is_gentle: false } => {
-                client.cancel(named.as_str()).map(|decided| decided.map(|_| 1))
+                client.cancel_thread(named.as_str()).map(|decided| decided.map(|_| 1))
             }
             EndTarget::CallsTo(to) => {
                 client.cancel_waiting(to.as_str()).map(|decided| decided.map(|ended| ended.cancelled))
@@ -146,7 +146,7 @@ impl EndOrder {
         let what = self.what.found(|typed| thread_name::find(screen, &log, typed))?;
         if let Some(run) = RunFile::find_running(&log) {
             self.place.set_nothing(screen, &run)?;
-            match what.through(&DoorClient::of(&run)) {
+            match what.through(&DoorClient::from_run_file(&run)) {
                 Ok(Ok(ended)) => return Ok(what.done(screen, ended)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting

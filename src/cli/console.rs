@@ -53,7 +53,7 @@ impl OpenConsole {
             screen.say(format!("  try: {} --detach, then the same again", self.place.run_command()));
             return Err(exit);
         };
-        let code = match DoorClient::of(&run).session_code() {
+        let code = match DoorClient::from_run_file(&run).session_code() {
             Ok(Ok(made)) => made.code,
             Ok(Err(refusal)) => return Err(screen.fail(CommandExit::Unavailable, refusal.message)),
             Err(fault) => return Err(unheard(screen, &fault)),

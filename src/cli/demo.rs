@@ -78,9 +78,9 @@ fn play(page: &Page) -> Result<(), Fault> {
     page.heading("1. You ask a question");
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
     page.fact(Style::Plain, "you ask", &glance(question.bytes()).words);
-    let client = DoorClient::of(&actor.reached());
+    let client = DoorClient::from_run_file(&actor.reached());
     let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };
-    let receipt = client.send(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
+    let receipt = client.send_message(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
     let root = &receipt.thread;
     page.fact(Style::Plain, "receipt", &format!("record {} of {root}, sent once it is on disk", receipt.seq));
 
@@ -91,7 +91,7 @@ fn play(page: &Page) -> Result<(), Fault> {
     page.fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
     let again = Actor::start(&stage).map_err(Fault::Stage)?;
 
-    let client = DoorClient::of(&again.reached());
+    let client = DoorClient::from_run_file(&again.reached());
     let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
     scenes::decide(page, &client, &request)?;
     let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;

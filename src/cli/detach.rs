@@ -113,7 +113,7 @@ impl Background<'_> {
     /// Reports that it runs, once it can be reached or stands by.
     fn is_told(&self, pid: u32) -> bool {
         let run = RunFile::find_running(&self.log).filter(|run| run.pid == pid);
-        let reached = run.filter(|run| matches!(DoorClient::of(run).status(), Ok(Ok(_))));
+        let reached = run.filter(|run| matches!(DoorClient::from_run_file(run).read_status(), Ok(Ok(_))));
         let by = StandbyStatus::read_note(&self.log, pid);
         let words = match (&reached, &by) {
             (Some(run), _) => format!("{} runs in the background as process {pid}", run.organism),

@@ -112,8 +112,8 @@ impl OrganismElsewhere {
         let variable = token.unwrap_or(TOKEN);
         let token = token_in(variable).map_err(|(words, fix)| usage(screen, words, &fix))?;
         let roots = if is_tls { roots(screen)? } else { Vec::new() };
-        let client = Arc::new(DoorClient::at(&url, &token, roots).within(limit));
-        let status = match client.status() {
+        let client = Arc::new(DoorClient::connect_to(&url, &token, roots).with_limit(limit));
+        let status = match client.read_status() {
             Ok(Ok(status)) => status,
             Ok(Err(mut refusal)) => {
                 if Code::parse(&refusal.code) == Some(Code::IngressUnauthorized) {
@@ -133,7 +133,7 @@ impl OrganismElsewhere {
 
     /// Its log, now or as it was at a position.
     pub(super) fn log_at(&self, at: Option<Position>) -> Arc<RemoteLog> {
-        at.map_or_else(|| self.log.clone(), |at| Arc::new(self.log.at(at)))
+        at.map_or_else(|| self.log.clone(), |at| Arc::new(self.log.at_position(at)))
     }
 
     /// The thread that the user means.
@@ -165,7 +165,7 @@ impl OrganismElsewhere {
 
     /// The requests that wait for a person: with the role `approve` also those in threads of others.
     pub(super) fn waiting(&self, at: Option<Position>) -> Result<Vec<WaitingRequest>, CommandExit> {
-        let found = self.done(self.client.approvals(at.map(|at| at.0)))?;
+        let found = self.done(self.client.list_approvals(at.map(|at| at.0)))?;
         let read = found.approvals.iter().map(WaitingRequest::from_json);
         read.collect::<Result<_, _>>().map_err(|why| {
             let words = format!("{} lists an approval that cannot be read: {why}", self.client.address());

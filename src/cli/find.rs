@@ -180,7 +180,7 @@ pub(super) fn search(
     show: &mut dyn FnMut(SearchHit) -> bool,
 ) -> Result<(), SearchFault> {
     if let Some(elsewhere) = &looking.elsewhere {
-        let searched = elsewhere.log_at(looking.at).newest(query, show);
+        let searched = elsewhere.log_at(looking.at).search_newest(query, show);
         return searched.map(drop).map_err(SearchFault::Log);
     }
     let screen = looking.screen;

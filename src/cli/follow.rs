@@ -65,7 +65,7 @@ fn listen(
     thread: Option<&str>,
     to_us: &mpsc::Sender<Result<(), DoorClientFault>>,
 ) -> DoorClientFault {
-    let events = match client.events(*at, thread, None) {
+    let events = match client.follow_records(*at, thread, None) {
         Ok(events) => events,
         Err(fault) => return fault,
     };

@@ -213,10 +213,10 @@ impl Looking {
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
         let running = self.running.filter(|_| self.silent.get().is_none());
         let told = match &self.elsewhere {
-            Some(elsewhere) => running.map(|_| elsewhere.client.workers()),
+            Some(elsewhere) => running.map(|_| elsewhere.client.count_workers()),
             None => running
                 .and_then(|_| RunFile::find_running(&self.log))
-                .map(|run| DoorClient::of(&run).workers()),
+                .map(|run| DoorClient::from_run_file(&run).count_workers()),
         };
         let unknown = |words: &str| {
             self.screen.say(format!("the number of workers over NATS is not known: {words}"));
@@ -328,7 +328,7 @@ pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, 
 /// fault says that the organism does not answer.
 pub(super) fn alarms_of(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
     let Some(run) = RunFile::find_running(log) else { return Ok(Vec::new()) };
-    match DoorClient::of(&run).alarms() {
+    match DoorClient::from_run_file(&run).read_alarms() {
         Err(silent @ DoorClientFault::Silent { .. }) => Err(silent),
         // An organism that starts or stops may have no door.
         told => Ok(told.ok().and_then(Result::ok).unwrap_or_default()),

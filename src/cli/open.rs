@@ -99,7 +99,7 @@ impl OpenLog {
         let random = |error| hindered::machine(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;
         let client = at_rest::reading_client().map_err(|fault| here::log_fault(screen, &fault))?;
-        let bound = http::bind(FREE).await.map_err(|fault| {
+        let bound = http::bind_address(FREE).await.map_err(|fault| {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: the same again; systole doctor says what is wrong with this machine");
             exit

@@ -74,7 +74,8 @@ impl Which {
         let screen = self.place.screen();
         if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
             let thread = self.thread.as_deref().map(|typed| elsewhere.find(typed)).transpose()?;
-            let answered = elsewhere.client.steer(thread.as_ref().map(ThreadId::as_str), halts, note);
+            let answered =
+                elsewhere.client.pause_or_resume(thread.as_ref().map(ThreadId::as_str), halts, note);
             return Ok(match elsewhere.decided(answered)? {
                 Ok(steered) => done(screen, &steered),
                 Err(refusal) => not_done(screen, &refusal),
@@ -87,7 +88,11 @@ impl Which {
         };
         if let Some(run) = RunFile::find_running(&log) {
             self.place.set_nothing(screen, &run)?;
-            match DoorClient::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
+            match DoorClient::from_run_file(&run).pause_or_resume(
+                thread.as_ref().map(ThreadId::as_str),
+                halts,
+                note,
+            ) {
                 Ok(Ok(steered)) => return Ok(done(screen, &steered)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting

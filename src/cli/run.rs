@@ -241,9 +241,10 @@ fn no_log_in_a_file(screen: Screen, why: &str) -> CommandExit {
 
 /// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
-    let (status, reachable) = (api_types::OrganismStatus::of(organism.handle()), organism.broker_address());
+    let (status, reachable) =
+        (api_types::OrganismStatus::read_status(organism.handle()), organism.broker_address());
     if screen.json {
-        let broker = api_types::OwnBroker::of(reachable);
+        let broker = api_types::OwnBroker::from_address(reachable);
         let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
         return screen.value(&api_types::StartReport {
             status,
@@ -286,7 +287,7 @@ fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<
 
 async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<TcpListener, CommandExit> {
     let bound = match listen {
-        Some(address) => http::bind(address).await,
+        Some(address) => http::bind_address(address).await,
         None => http::bind_or_free(DEFAULT_LISTEN).await,
     };
     bound.map_err(|unopened| {
@@ -350,7 +351,7 @@ struct Running {
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
 async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
     let front = running.organism.handle().clone();
-    let mut follower = Follower::after(&front, front.began(), None);
+    let mut follower = Follower::follow_after(&front, front.began(), None);
     let mut live = Watcher::of(screen, &front);
     let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());

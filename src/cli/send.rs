@@ -26,7 +26,7 @@ use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
-use systole_doors::ending::{CallResult, ending};
+use systole_doors::ending::{CallResult, find_ending};
 use systole_organism::runfile::{RunFile, random_hex};
 use systole_system::system;
 use tail::Tail;
@@ -137,7 +137,7 @@ impl Send {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.
-            let client = Arc::new(DoorClient::of(&run).within(self.timeout));
+            let client = Arc::new(DoorClient::from_run_file(&run).with_limit(self.timeout));
             if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }
@@ -177,7 +177,7 @@ impl Parcel {
         &self,
         client: &DoorClient,
     ) -> Result<Result<ApiReceipt, Box<ApiRefusal>>, DoorClientFault> {
-        client.send(&OutgoingMessage {
+        client.send_message(&OutgoingMessage {
             key: self.key.as_str(),
             to: self.to.as_ref().map(Name::as_str),
             thread: self.thread.as_deref(),
@@ -265,7 +265,7 @@ impl<'a> Waiter<'a> {
         if self.spoken {
             self.tail.look(|| self.way.picture(&self.receipt.thread));
         }
-        let Some(ending) = ending(self.receipt, record) else {
+        let Some(ending) = find_ending(self.receipt, record) else {
             // A reader of a pipe gets a line for each step; a person who watches sees every record.
             let is_shown = self.screen.for_talk().terminal || is_step(record);
             let is_inside = self.tail.is_inside(self.receipt, record) && !self.tail.has_picture();

@@ -66,7 +66,7 @@ impl Steer {
         }
         if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::find_running(log)?))) {
             self.place.set_nothing(screen, &run)?;
-            let client = Arc::new(DoorClient::of(&run));
+            let client = Arc::new(DoorClient::from_run_file(&run));
             if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }

@@ -83,7 +83,7 @@ impl Serve {
         let public = key.verifier().to_string();
         let book = WitnessBook::open(key, &logs, state.clone())
             .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
-        let bound = http::bind(self.listen).await.map_err(|fault| {
+        let bound = http::bind_address(self.listen).await.map_err(|fault| {
             let words = match fault {
                 HttpDoorFault::InUse(address) => format!("{address} is in use by another program"),
                 HttpDoorFault::Machine(address, error) => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use systole_doors::http::bind;
+use systole_doors::http::bind_address;
 
 use crate::program::{Running, systole, systole_with};
 
@@ -148,7 +148,7 @@ fn run_says_which_address_is_in_use_and_what_to_do() {
 async fn an_address_that_a_dying_process_still_holds_is_tried_again() {
     let dying = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = dying.local_addr().unwrap();
-    let mut binding = pin!(bind(address));
+    let mut binding = pin!(bind_address(address));
     assert!(tokio::time::timeout(Duration::ZERO, &mut binding).await.is_err(), "it is in use");
     drop(dying);
     assert_eq!(binding.await.unwrap().local_addr().unwrap(), address);

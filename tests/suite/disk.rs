@@ -78,7 +78,7 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..47"));
     assert!(runs, "{}", life::last_words(&trial.house));
     let board = trial.crowd.board();
-    let client = DoorClient::of(&trial.house.run_file().unwrap());
+    let client = DoorClient::from_run_file(&trial.house.run_file().unwrap());
     // Each of these is refused for its own fault, and recorded, until nothing can be recorded.
     let refused = (0..1_000).map(|n| refused(&client, n)).find(|refusal| refusal.code != "payload.invalid");
     let refused = refused.expect("the fault never struck");
@@ -107,7 +107,7 @@ fn a_full_disk_fails_senders_but_not_readers() {
 
     // Now nothing is stored, but everything that only reads still works.
     assert!(refused.retry_allowed && refused.message.contains("full"), "{refused:?}");
-    let mut events = client.events(0, Some("sys"), Some(PATIENCE)).unwrap();
+    let mut events = client.follow_records(0, Some("sys"), Some(PATIENCE)).unwrap();
     assert_eq!(events.next().unwrap().unwrap().seq, 1);
     let running = check_under(
         &LogSnapshot::read(&trial.house.log()).unwrap(),
@@ -141,7 +141,7 @@ fn stop_says_that_the_disk_was_full() {
     trial.lives();
     let (mut life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40+"));
     assert!(runs, "{}", life::last_words(&trial.house));
-    let client = DoorClient::of(&trial.house.run_file().unwrap());
+    let client = DoorClient::from_run_file(&trial.house.run_file().unwrap());
     assert!((2_000..3_000).any(|n| refused(&client, n).code == "ingress.unavailable"));
     let organism = trial.house.organism();
     let stopped = systole(trial.house.folder(), &["stop", "--now", "--organism", organism.to_str().unwrap()]);
@@ -189,7 +189,10 @@ fn c15_a_tip_that_cannot_be_written_is_said_once_and_when_it_is_written_again() 
 fn refused(client: &DoorClient, number: u64) -> ApiRefusal {
     let document = b"<pay xmlns=\"https://xml-pipeline.org/ns/till/v1\"><tokn>full</tokn></pay>";
     let key = format!("wrong-{number}");
-    *client.send(&OutgoingMessage { key: &key, to: None, thread: None, document }).unwrap().unwrap_err()
+    *client
+        .send_message(&OutgoingMessage { key: &key, to: None, thread: None, document })
+        .unwrap()
+        .unwrap_err()
 }
 
 #[test]

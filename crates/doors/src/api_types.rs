@@ -47,7 +47,7 @@ pub struct ApiReceipt {
 
 impl ApiReceipt {
     /// The receipt of a message at that position under that key.
-    pub fn of(receipt: &flow::Receipt, position: Position, key: &str) -> ApiReceipt {
+    pub fn from_receipt(receipt: &flow::Receipt, position: Position, key: &str) -> ApiReceipt {
         ApiReceipt {
             id: receipt.id.to_string(),
             thread: receipt.thread.to_string(),
@@ -85,7 +85,7 @@ pub struct MessageOutcome {
 
 impl MessageOutcome {
     /// For a call that is still open.
-    pub fn open(receipt: &ApiReceipt) -> MessageOutcome {
+    pub fn open_call(receipt: &ApiReceipt) -> MessageOutcome {
         MessageOutcome {
             outcome: "open".to_owned(),
             code: None,
@@ -173,7 +173,7 @@ impl From<&refusal::Refusal> for ApiRefusal {
             fix: refusal.fix.clone(),
             retry_allowed: refusal.code.retry_allowed(),
             hash: refusal.hash.map(|hash| hash.to_string()),
-            told: text(&core_payload::system_error(refusal)),
+            told: read_text(&core_payload::system_error(refusal)),
         }
     }
 }
@@ -221,7 +221,7 @@ pub struct ApiRecord {
 
 impl ApiRecord {
     /// A record of the log at its position.
-    pub fn of(position: Position, record: &record::Record) -> ApiRecord {
+    pub fn from_record(position: Position, record: &record::Record) -> ApiRecord {
         let header = &record.header;
         ApiRecord {
             position: position.0,
@@ -241,7 +241,7 @@ impl ApiRecord {
             config: header.config.to_string(),
             code: header.code.map(|code| code.as_str().to_owned()),
             head: record.head.to_string(),
-            body: text(&record.body),
+            body: read_text(&record.body),
         }
     }
 }
@@ -339,7 +339,7 @@ pub struct ApiAlarm {
 }
 
 impl ApiAlarm {
-    fn of(alarm: LogAlarm) -> ApiAlarm {
+    fn from_alarm(alarm: LogAlarm) -> ApiAlarm {
         let LogAlarm { words, fix, since, until, .. } = alarm;
         let until = until.map(|until| until.to_string());
         ApiAlarm { words, fix: fix.to_owned(), since: since.to_string(), until }
@@ -364,7 +364,7 @@ impl ApiAlarm {
 
 impl OrganismStatus {
     /// The status of the organism in this process.
-    pub fn of(front: &OrganismHandle) -> OrganismStatus {
+    pub fn read_status(front: &OrganismHandle) -> OrganismStatus {
         let composition = front.composition();
         OrganismStatus {
             organism: composition.organism.to_string(),
@@ -372,7 +372,7 @@ impl OrganismStatus {
             config: composition.hash.to_string(),
             position: front.tail().borrow().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            alarms: front.alarms().into_iter().map(ApiAlarm::of).collect(),
+            alarms: front.alarms().into_iter().map(ApiAlarm::from_alarm).collect(),
             roles: None,
         }
     }
@@ -438,7 +438,7 @@ pub struct ApiLogin<'a> {
 
 impl<'a> OwnBroker<'a> {
     /// The broker of that organism, if it started one.
-    pub fn of(reachable: Option<&'a BrokerAddress>) -> Option<OwnBroker<'a>> {
+    pub fn from_address(reachable: Option<&'a BrokerAddress>) -> Option<OwnBroker<'a>> {
         let reachable = reachable?;
         let entrance = |one: &'a broker::BrokerLogin| ApiLogin {
             listener: (!one.is_client).then_some(one.who.as_str()),
@@ -511,7 +511,7 @@ pub enum DecisionOutcome {
 
 impl DecisionOutcome {
     /// The outcome of that decision.
-    pub fn of<A>(says: &PersonDecision<A>) -> DecisionOutcome {
+    pub fn from_decision<A>(says: &PersonDecision<A>) -> DecisionOutcome {
         match says {
             PersonDecision::Approve => DecisionOutcome::Approved,
             PersonDecision::Reject => DecisionOutcome::Rejected,
@@ -544,12 +544,16 @@ pub struct DecisionAccepted {
 
 impl DecisionAccepted {
     /// The result for that decision on a request.
-    pub fn of<A>(request: PersonRequestId, says: &PersonDecision<A>) -> DecisionAccepted {
+    pub fn from_decision<A>(request: PersonRequestId, says: &PersonDecision<A>) -> DecisionAccepted {
         let choice = match says {
             PersonDecision::Choose(choice) => choice.clone(),
             _ => None,
         };
-        DecisionAccepted { approval: request.to_string(), outcome: DecisionOutcome::of(says), choice }
+        DecisionAccepted {
+            approval: request.to_string(),
+            outcome: DecisionOutcome::from_decision(says),
+            choice,
+        }
     }
 }
 
@@ -586,6 +590,6 @@ impl From<ThreadPause> for HoldingPause {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+fn read_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

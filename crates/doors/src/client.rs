@@ -122,7 +122,7 @@ impl DoorClientFault {
     }
 
     /// The same fault, with what silence means for what was asked.
-    fn meaning(self, effect: &'static str) -> DoorClientFault {
+    fn with_effect(self, effect: &'static str) -> DoorClientFault {
         match self {
             DoorClientFault::Silent { pid, fix, .. } => DoorClientFault::Silent { pid, effect, fix },
             other => other,
@@ -160,19 +160,19 @@ pub struct DoorClient {
 }
 
 /// How every request is sent. It goes there directly, regardless of proxy variables.
-fn sending() -> ConfigBuilder<AgentScope> {
+fn build_settings() -> ConfigBuilder<AgentScope> {
     let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None);
     config.timeout_connect(Some(CONNECT)).timeout_recv_response(Some(ANSWER))
 }
 
 /// What sends requests to an organism on this machine.
 pub(super) fn agent_of_this_machine() -> Agent {
-    Agent::new_with_config(sending().build())
+    Agent::new_with_config(build_settings().build())
 }
 
 impl DoorClient {
     /// The client of the organism in a run file.
-    pub fn of(run: &RunFile) -> DoorClient {
+    pub fn from_run_file(run: &RunFile) -> DoorClient {
         let authorization = format!("Bearer {}", run.token.secret());
         let address = run.address.to_string();
         DoorClient {
@@ -187,12 +187,12 @@ impl DoorClient {
 
     /// The client of the organism at an address, as `https://systole.example`. Only these certificates count, if some
     /// are given; otherwise those of the public authorities do.
-    pub fn at(url: &str, token: &Credential, roots: Vec<Certificate<'static>>) -> DoorClient {
+    pub fn connect_to(url: &str, token: &Credential, roots: Vec<Certificate<'static>>) -> DoorClient {
         let roots = match roots.is_empty() {
             true => RootCerts::WebPki,
             false => RootCerts::new_with_certs(&roots),
         };
-        let config = sending()
+        let config = build_settings()
             .timeout_recv_body(Some(WHOLE_ANSWER))
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build();
@@ -207,7 +207,7 @@ impl DoorClient {
     }
 
     /// The same, for someone who waits that long for everything that this client does.
-    pub fn within(self, limit: Option<Duration>) -> DoorClient {
+    pub fn with_limit(self, limit: Option<Duration>) -> DoorClient {
         DoorClient { until: limit.map(|limit| Instant::now() + limit), ..self }
     }
 
@@ -223,27 +223,27 @@ impl DoorClient {
         fields: &[(&'static str, String)],
     ) -> DoorResult<T> {
         let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
-        self.decided(self.question(path, ANSWER).query_pairs(fields).call(), StatusCode::OK)
+        self.read_decision(self.build_question(path, ANSWER).query_pairs(fields).call(), StatusCode::OK)
     }
 
     /// The bytes that a reading route answers.
-    pub fn bytes(&self, path: &str) -> DoorResult<Vec<u8>> {
-        let (status, bytes) = self.whole(self.question(path, ANSWER).call())?;
+    pub fn read_bytes(&self, path: &str) -> DoorResult<Vec<u8>> {
+        let (status, bytes) = self.read_whole(self.build_question(path, ANSWER).call())?;
         if status == StatusCode::OK {
             return Ok(Ok(bytes));
         }
-        self.refusal(status, &bytes).map(Err)
+        self.read_refusal(status, &bytes).map(Err)
     }
 
     /// The requests that wait for a person and that this client may see, now or at a position.
-    pub fn approvals(&self, at: Option<u64>) -> DoorResult<api_types::ListedApprovals> {
+    pub fn list_approvals(&self, at: Option<u64>) -> DoorResult<api_types::ListedApprovals> {
         let fields: Vec<_> = at.map(|at| ("at", at.to_string())).into_iter().collect();
         self.get("/v1/approvals", &fields)
     }
 
     /// Sends a message.
-    pub fn send(&self, letter: &OutgoingMessage<'_>) -> DoorResult<api_types::ApiReceipt> {
-        self.order("/v1/messages", StatusCode::ACCEPTED, |request| {
+    pub fn send_message(&self, letter: &OutgoingMessage<'_>) -> DoorResult<api_types::ApiReceipt> {
+        self.send_order("/v1/messages", StatusCode::ACCEPTED, |request| {
             let query = [("to", letter.to), ("thread", letter.thread)];
             let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
             // The door refuses an oversized message by its announced length and closes. A client that was still
@@ -254,29 +254,29 @@ impl DoorClient {
     }
 
     /// Ends a thread.
-    pub fn cancel(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
-        self.order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
+    pub fn cancel_thread(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
+        self.send_order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// Ends the calls that wait for a listener.
     pub fn cancel_waiting(&self, to: &str) -> DoorResult<api_types::WaitingCancelled> {
-        self.order(&format!("/v1/listeners/{to}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
+        self.send_order(&format!("/v1/listeners/{to}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// Decides a request that waits for a person.
-    pub fn rule(
+    pub fn rule_request(
         &self,
         approval: &str,
         ruling: &api_types::ApiRuling,
     ) -> DoorResult<api_types::DecisionAccepted> {
         let body = serde_json::to_vec(ruling).unwrap_or_default();
-        self.order(&format!("/v1/approvals/{approval}"), StatusCode::OK, |request| {
+        self.send_order(&format!("/v1/approvals/{approval}"), StatusCode::OK, |request| {
             request.content_type("application/json").send(&body[..])
         })
     }
 
     /// Pauses or resumes a thread, or everything.
-    pub fn steer(
+    pub fn pause_or_resume(
         &self,
         thread: Option<&str>,
         halts: bool,
@@ -287,61 +287,61 @@ impl DoorClient {
             Some(thread) => format!("/v1/threads/{thread}{order}"),
             None => format!("/v1{order}"),
         };
-        self.order(&path, StatusCode::OK, |request| {
+        self.send_order(&path, StatusCode::OK, |request| {
             request.query_pairs(note.map(|note| ("note", note))).send_empty()
         })
     }
 
     /// Ends a root at rest.
-    pub fn end(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
-        self.order(&format!("/v1/threads/{thread}/end"), StatusCode::OK, RequestBuilder::send_empty)
+    pub fn end_thread(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
+        self.send_order(&format!("/v1/threads/{thread}/end"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// The status of the organism.
-    pub fn status(&self) -> DoorResult<api_types::OrganismStatus> {
-        self.decided(self.question("/v1/status", SIGN_OF_LIFE).call(), StatusCode::OK)
+    pub fn read_status(&self) -> DoorResult<api_types::OrganismStatus> {
+        self.read_decision(self.build_question("/v1/status", SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// What keeps the log from being written as it should, or did. An organism that does not answer soon is not waited
     /// for, because the one who asks has other work.
-    pub fn alarms(&self) -> DoorResult<Vec<api_types::ApiAlarm>> {
+    pub fn read_alarms(&self) -> DoorResult<Vec<api_types::ApiAlarm>> {
         let status: DoorResult<api_types::OrganismStatus> =
-            self.decided(self.question("/v1/status", SOON).call(), StatusCode::OK);
+            self.read_decision(self.build_question("/v1/status", SOON).call(), StatusCode::OK);
         status.map(|told| told.map(|status| status.alarms))
     }
 
     /// A code with which a browser signs in to the console as this client.
     pub fn session_code(&self) -> DoorResult<api_types::SignInCode> {
-        self.order("/v1/session-codes", StatusCode::CREATED, RequestBuilder::send_empty)
+        self.send_order("/v1/session-codes", StatusCode::CREATED, RequestBuilder::send_empty)
     }
 
     /// The number of NATS workers for each listener.
-    pub fn workers(&self) -> DoorResult<api_types::Workers> {
-        self.decided(self.question("/v1/workers", SIGN_OF_LIFE).call(), StatusCode::OK)
+    pub fn count_workers(&self) -> DoorResult<api_types::Workers> {
+        self.read_decision(self.build_question("/v1/workers", SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// The records of a thread and those below it, or of the whole log, after a position, as they are written. With
     /// `within`, for at most that long.
-    pub fn events(
+    pub fn follow_records(
         &self,
         after: u64,
         thread: Option<&str>,
         within: Option<Duration>,
     ) -> Result<RecordEvents, DoorClientFault> {
-        Ok(RecordEvents(self.stream(after, thread, false, within)?))
+        Ok(RecordEvents(self.open_stream(after, thread, false, within)?))
     }
 
     /// The same, with what listeners report while they work.
-    pub fn voices(
+    pub fn follow_reports(
         &self,
         after: u64,
         thread: &str,
         within: Option<Duration>,
     ) -> Result<VoiceEvents, DoorClientFault> {
-        Ok(VoiceEvents(self.stream(after, Some(thread), true, within)?))
+        Ok(VoiceEvents(self.open_stream(after, Some(thread), true, within)?))
     }
 
-    fn stream(
+    fn open_stream(
         &self,
         after: u64,
         thread: Option<&str>,
@@ -350,70 +350,70 @@ impl DoorClient {
     ) -> Result<Frames, DoorClientFault> {
         let voice = voice.then_some(("voice", "true"));
         let request = self
-            .question("/v1/events", ANSWER)
+            .build_question("/v1/events", ANSWER)
             .query("from", after.to_string())
             .query_pairs(thread.map(|thread| ("thread", thread)))
             .query_pairs(voice)
             .config()
             .timeout_recv_body(within)
             .build();
-        let response = request.call().map_err(|error| self.unreachable(&error))?;
+        let response = request.call().map_err(|error| self.describe_unreachable(&error))?;
         if response.status() == StatusCode::OK {
-            return Ok(Frames::of(response, self.address.clone()));
+            return Ok(Frames::from_response(response, self.address.clone()));
         }
-        let (status, bytes) = self.whole(Ok(response))?;
-        Err(DoorClientFault::Refused(self.refusal(status, &bytes)?))
+        let (status, bytes) = self.read_whole(Ok(response))?;
+        Err(DoorClientFault::Refused(self.read_refusal(status, &bytes)?))
     }
 
     /// A request that changes nothing. Its answer begins within that time.
-    fn question(&self, path: &str, most: Duration) -> RequestBuilder<WithoutBody> {
-        self.limited(self.agent.get(format!("{}{path}", self.base)), most)
+    fn build_question(&self, path: &str, most: Duration) -> RequestBuilder<WithoutBody> {
+        self.limit_time(self.agent.get(format!("{}{path}", self.base)), most)
     }
 
     /// Gives an order, once the organism of this machine has answered: a process that is stopped would take from its
     /// connections later what its sender has given up.
-    fn order<T: serde::de::DeserializeOwned>(
+    fn send_order<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         good: StatusCode,
         give: impl FnOnce(RequestBuilder<WithBody>) -> Result<Response<Body>, ureq::Error>,
     ) -> DoorResult<T> {
         if self.pid.is_some()
-            && let Err(silent @ DoorClientFault::Silent { .. }) = self.status()
+            && let Err(silent @ DoorClientFault::Silent { .. }) = self.read_status()
         {
-            return Err(silent.meaning("; nothing was sent"));
+            return Err(silent.with_effect("; nothing was sent"));
         }
-        let request = self.limited(self.agent.post(format!("{}{path}", self.base)), ANSWER);
-        let decided = self.decided(give(request), good);
-        decided.map_err(|fault| fault.meaning("; it may still carry this out"))
+        let request = self.limit_time(self.agent.post(format!("{}{path}", self.base)), ANSWER);
+        let decided = self.read_decision(give(request), good);
+        decided.map_err(|fault| fault.with_effect("; it may still carry this out"))
     }
 
-    fn limited<B>(&self, request: RequestBuilder<B>, most: Duration) -> RequestBuilder<B> {
+    fn limit_time<B>(&self, request: RequestBuilder<B>, most: Duration) -> RequestBuilder<B> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         let limit = |most: Duration| Some(left.unwrap_or(most).clamp(Duration::from_millis(1), most));
         let request = request.header("authorization", &self.authorization).config();
         request.timeout_connect(limit(CONNECT)).timeout_recv_response(limit(most)).build()
     }
 
-    fn decided<T: serde::de::DeserializeOwned>(
+    fn read_decision<T: serde::de::DeserializeOwned>(
         &self,
         answered: Result<Response<Body>, ureq::Error>,
         good: StatusCode,
     ) -> DoorResult<T> {
-        let (status, bytes) = self.whole(answered)?;
+        let (status, bytes) = self.read_whole(answered)?;
         if status == good {
             let read = serde_json::from_slice(&bytes).map(Ok);
-            return read.map_err(|error| self.strange(status, &error.to_string()));
+            return read.map_err(|error| self.describe_strange(status, &error.to_string()));
         }
-        self.refusal(status, &bytes).map(Err)
+        self.read_refusal(status, &bytes).map(Err)
     }
 
     /// The status of an answer, and all of it.
-    fn whole(
+    fn read_whole(
         &self,
         answered: Result<Response<Body>, ureq::Error>,
     ) -> Result<(StatusCode, Vec<u8>), DoorClientFault> {
-        let mut response = answered.map_err(|error| self.unreachable(&error))?;
+        let mut response = answered.map_err(|error| self.describe_unreachable(&error))?;
         let status = response.status();
         if status.is_redirection() {
             let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
@@ -423,20 +423,22 @@ impl DoorClient {
         let read = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
         let bytes = read.map_err(|error| match error {
             ureq::Error::BodyExceedsLimit(_) => DoorClientFault::TooLong { address: self.address.clone() },
-            error => self.unreachable(&error),
+            error => self.describe_unreachable(&error),
         })?;
         Ok((status, bytes))
     }
 
-    fn refusal(
+    fn read_refusal(
         &self,
         status: StatusCode,
         bytes: &[u8],
     ) -> Result<Box<api_types::ApiRefusal>, DoorClientFault> {
-        serde_json::from_slice(bytes).map(Box::new).map_err(|error| self.strange(status, &error.to_string()))
+        serde_json::from_slice(bytes)
+            .map(Box::new)
+            .map_err(|error| self.describe_strange(status, &error.to_string()))
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> DoorClientFault {
+    fn describe_unreachable(&self, error: &ureq::Error) -> DoorClientFault {
         if let (Some(pid), ureq::Error::Timeout(_)) = (self.pid, error) {
             let fix = format!("kill -CONT {pid}, if it was stopped; or systole stop --now, which ends it");
             return DoorClientFault::Silent { pid, effect: "", fix };
@@ -448,7 +450,7 @@ impl DoorClient {
         DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 
-    fn strange(&self, status: StatusCode, words: &str) -> DoorClientFault {
+    fn describe_strange(&self, status: StatusCode, words: &str) -> DoorClientFault {
         DoorClientFault::Strange {
             address: self.address.clone(),
             status: status.as_u16(),

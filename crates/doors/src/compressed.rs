@@ -20,7 +20,7 @@ const LEAST_BYTES: u64 = 1024;
 const TEXTS: [&str; 3] = ["application/json", "application/xml", "image/svg+xml"];
 
 /// Compresses the answer if the client takes it, and it is worth it.
-pub(super) async fn compressed(request: Request, next: Next) -> Response {
+pub(super) async fn compress(request: Request, next: Next) -> Response {
     let takes_gzip = takes_gzip(request.headers());
     let mut response = next.run(request).await;
     if !is_worth_it(&response) {
@@ -35,7 +35,7 @@ pub(super) async fn compressed(request: Request, next: Next) -> Response {
     let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let bytes = whole.clone();
     // A panic of the other thread leaves the answer as it is.
-    let Ok(Ok(small)) = tokio::task::spawn_blocking(move || gzip(&bytes)).await else {
+    let Ok(Ok(small)) = tokio::task::spawn_blocking(move || compress_bytes(&bytes)).await else {
         return Response::from_parts(head, Body::from(whole));
     };
     head.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -67,7 +67,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     weight("gzip").or_else(|| weight("*")).is_some_and(|weight| weight > 0.0)
 }
 
-fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+fn compress_bytes(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
     encoder.write_all(bytes)?;
     encoder.finish()

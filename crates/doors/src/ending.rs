@@ -26,7 +26,7 @@ pub enum CallResult {
 }
 
 /// Whether a record closes the call of a receipt, and how.
-pub fn ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
+pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
     if record.thread != receipt.thread || record.seq <= receipt.seq {
         return None;
     }

@@ -35,13 +35,13 @@ pub struct Follower {
 
 impl Follower {
     /// Follows the log from the record after `at`; with a thread, only that thread and those below it.
-    pub fn after(front: &OrganismHandle, at: Position, thread: Option<ThreadId>) -> Follower {
+    pub fn follow_after(front: &OrganismHandle, at: Position, thread: Option<ThreadId>) -> Follower {
         let seat = front.take_seat();
         Follower { following: front.follow(at, thread), seat }
     }
 
     /// Follows the whole log at a pace, if it follows the whole log.
-    fn paced(mut self) -> Follower {
+    fn with_pace(mut self) -> Follower {
         self.following = self.following.with_pace(PACE);
         self
     }
@@ -49,10 +49,13 @@ impl Follower {
     /// The next records, as soon as there are any; `None` once the pump has ended and everything is read. It may be
     /// dropped while it waits: nothing is lost or returned twice.
     pub async fn next(&mut self) -> Result<Option<Vec<api_types::ApiRecord>>, LogFault> {
-        Ok(self.shared().await?.map(|records| records.iter().map(|placed| of(placed)).collect()))
+        Ok(self
+            .next_shared()
+            .await?
+            .map(|records| records.iter().map(|placed| read_record(placed)).collect()))
     }
 
-    async fn shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
+    async fn next_shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {
             self.seat = None;
@@ -61,8 +64,8 @@ impl Follower {
     }
 }
 
-fn of(placed: &FollowedRecord) -> api_types::ApiRecord {
-    api_types::ApiRecord::of(placed.position, &placed.record)
+fn read_record(placed: &FollowedRecord) -> api_types::ApiRecord {
+    api_types::ApiRecord::from_record(placed.position, &placed.record)
 }
 
 /// The next event for a follower that also wants progress reports.
@@ -88,15 +91,15 @@ impl ProgressFollower {
     /// The next event: records before progress reports, since only records are permanent. `None` once the pump has
     /// ended and everything is read. It may be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Result<Option<FollowerBatch>, LogFault> {
-        Ok(self.shared().await?.map(|batch| match batch {
+        Ok(self.next_shared().await?.map(|batch| match batch {
             FollowerBatch::Records(records) => {
-                FollowerBatch::Records(records.iter().map(|placed| of(placed)).collect())
+                FollowerBatch::Records(records.iter().map(|placed| read_record(placed)).collect())
             }
             FollowerBatch::Spoken(spoken) => FollowerBatch::Spoken(spoken),
         }))
     }
 
-    async fn shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
+    async fn next_shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
         let ProgressFollower { follower, hearing } = self;
         let hears = async {
             match hearing {
@@ -106,7 +109,7 @@ impl ProgressFollower {
         };
         tokio::select! {
             biased;
-            page = follower.shared() => Ok(page?.map(FollowerBatch::Records)),
+            page = follower.next_shared() => Ok(page?.map(FollowerBatch::Records)),
             Some(spoken) = hears => Ok(Some(FollowerBatch::Spoken(spoken.into()))),
         }
     }
@@ -122,12 +125,12 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn of(follower: Follower, hearing: Option<LiveObserver>, seat: StreamPlace) -> Events {
-        Events { watcher: ProgressFollower::new(follower.paced(), hearing), is_over: false, _seat: seat }
+    pub(super) fn new(follower: Follower, hearing: Option<LiveObserver>, seat: StreamPlace) -> Events {
+        Events { watcher: ProgressFollower::new(follower.with_pace(), hearing), is_over: false, _seat: seat }
     }
 
     /// The events in their form for the client, with as many records together as there are.
-    pub(super) fn stream(self) -> impl Stream<Item = Result<Vec<u8>, Infallible>> {
+    pub(super) fn into_stream(self) -> impl Stream<Item = Result<Vec<u8>, Infallible>> {
         futures_util::stream::unfold(self, async |mut events| Some((Ok(events.next().await?), events)))
     }
 
@@ -137,7 +140,7 @@ impl Events {
         }
         let came = tokio::select! {
             biased;
-            came = self.watcher.shared() => came,
+            came = self.watcher.next_shared() => came,
             () = sleep(ALIVE) => return Some(b":\n\n".to_vec()),
         };
         match came {
@@ -147,25 +150,25 @@ impl Events {
                 Some(frames)
             }
             Ok(Some(FollowerBatch::Spoken(spoken))) => {
-                Some(frame(None, api_types::ProgressReport::EVENT, &spoken))
+                Some(write_frame(None, api_types::ProgressReport::EVENT, &spoken))
             }
             Ok(None) => None,
             Err(fault) => {
                 tracing::error!(why = %fault, fix = LOOK, "a stream of events ended: the log cannot be read");
                 self.is_over = true;
-                Some(frame(None, api_types::ApiRefusal::EVENT, &told_of(&fault)))
+                Some(write_frame(None, api_types::ApiRefusal::EVENT, &told_of(&fault)))
             }
         }
     }
 }
 
 fn frame_of(placed: &FollowedRecord) -> Vec<u8> {
-    frame(Some(placed.position), placed.record.header.kind.as_str(), &of(placed))
+    write_frame(Some(placed.position), placed.record.header.kind.as_str(), &read_record(placed))
 }
 
 /// A server-sent event. Progress reports and a fault have no id, so that a client's last id remains its position in the
 /// log.
-fn frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u8> {
+fn write_frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u8> {
     let id = id.map(|at| format!("id: {}\n", at.0)).unwrap_or_default();
     // JSON has no line breaks, and these types can always be written.
     let data = serde_json::to_string(data).unwrap_or_default();

@@ -48,7 +48,7 @@ impl FailedLogins {
     }
 
     /// The counts that were not reported yet, for the end.
-    pub(super) fn rest(&mut self) -> Vec<Telling> {
+    pub(super) fn take_rest(&mut self) -> Vec<Telling> {
         let left = self.sources.drain().filter(|(_, known)| known.untold > 0);
         left.map(|(source, known)| (source, known.untold)).collect()
     }
@@ -76,7 +76,7 @@ mod tests {
         );
         assert_eq!(failed_logins.record_failure(address(1), Millis(60_000)), Some((address(1), 60)));
         assert_eq!(failed_logins.record_failure(address(1), Millis(60_001)), None);
-        assert_eq!(failed_logins.rest(), [(address(1), 1)]);
+        assert_eq!(failed_logins.take_rest(), [(address(1), 1)]);
     }
 
     #[test]

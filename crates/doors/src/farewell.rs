@@ -71,7 +71,7 @@ impl Farewell {
     }
 
     /// For the oldest connection, when too many others show no token either.
-    pub(super) fn crowded() -> Farewell {
+    pub(super) fn build_crowded() -> Farewell {
         let words = "too many connections are open that have shown no token yet";
         let refusal = Refusal::new(Code::IngressUnavailable, words)
             .fixed_by("connect again and send the whole request at once, with the same key");
@@ -79,7 +79,7 @@ impl Farewell {
     }
 
     /// For a connection that has sent no whole head in time.
-    pub(super) fn late() -> Farewell {
+    pub(super) fn build_late() -> Farewell {
         let refusal = Refusal::new(Code::IngressUnavailable, "no whole request with a token came in time")
             .fixed_by("connect again and send the whole request at once, with the same key");
         Farewell::new("408 Request Timeout", "", &refusal)
@@ -104,7 +104,7 @@ impl Farewell {
     }
 
     /// Goes on with it; ready when the connection can be closed.
-    pub(super) fn said(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn write_on(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_ready = match &mut self.stage {
                 Stage::Sends(sent) => {
@@ -119,7 +119,7 @@ impl Farewell {
                     }
                 }
                 Stage::Ends => Pin::new(&mut *stream).poll_shutdown(cx).is_ready().then_some(Stage::Waits),
-                Stage::Waits => left(stream, cx).is_ready().then_some(Stage::Over),
+                Stage::Waits => drop_rest(stream, cx).is_ready().then_some(Stage::Over),
                 Stage::Over => return Poll::Ready(()),
             };
             match is_ready {
@@ -135,7 +135,7 @@ impl Farewell {
 }
 
 /// Drops what a client still sends, until it closes its side.
-fn left(stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+fn drop_rest(stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
     let mut dropped = [0; DROPPED];
     loop {
         let mut buffer = ReadBuf::new(&mut dropped);
@@ -166,9 +166,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_last_answer_is_one_whole_response() {
-        for (farewell, status) in
-            [(Farewell::crowded(), "503 "), (Farewell::late(), "408 "), (Farewell::bare_line_feed(), "400 ")]
-        {
+        for (farewell, status) in [
+            (Farewell::build_crowded(), "503 "),
+            (Farewell::build_late(), "408 "),
+            (Farewell::bare_line_feed(), "400 "),
+        ] {
             let text = String::from_utf8(farewell.bytes).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{text}");

@@ -43,16 +43,16 @@ impl Default for RequestFraming {
 
 impl RequestFraming {
     /// Follows the next bytes; returns the place of the first line feed that is alone. Nothing is followed after it.
-    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<usize> {
+    pub(super) fn follow_bytes(&mut self, mut bytes: &[u8]) -> Option<usize> {
         let all = bytes.len();
         while let [first, rest @ ..] = bytes {
             match self.part {
                 Part::Lost => return None,
                 Part::Body(left) => {
-                    (bytes, self.part) = skipped(bytes, left, Part::Body, Part::Head { is_first: true });
+                    (bytes, self.part) = skip_body(bytes, left, Part::Body, Part::Head { is_first: true });
                 }
                 Part::Chunk(left) => {
-                    (bytes, self.part) = skipped(bytes, left, Part::Chunk, Part::ChunkSize);
+                    (bytes, self.part) = skip_body(bytes, left, Part::Chunk, Part::ChunkSize);
                 }
                 Part::Head { .. } | Part::ChunkSize | Part::Trailer => {
                     bytes = rest;
@@ -82,8 +82,8 @@ impl RequestFraming {
             // Some clients send an empty line before a request.
             Part::Head { is_first: true } => Part::Head { is_first: line.is_empty() },
             Part::Head { is_first: false } if line.is_empty() => self.after_head(),
-            Part::Head { is_first: false } => self.header(line),
-            Part::ChunkSize => chunk(line),
+            Part::Head { is_first: false } => self.read_header(line),
+            Part::ChunkSize => read_chunk_size(line),
             Part::Trailer if line.is_empty() => Part::Head { is_first: true },
             other => other,
         };
@@ -98,7 +98,7 @@ impl RequestFraming {
         }
     }
 
-    fn header(&mut self, line: &[u8]) -> Part {
+    fn read_header(&mut self, line: &[u8]) -> Part {
         let text = String::from_utf8_lossy(line).to_ascii_lowercase();
         match text.split_once(':') {
             Some(("content-length", value)) => match value.trim().parse() {
@@ -113,7 +113,7 @@ impl RequestFraming {
 }
 
 /// Skips bytes of a body; returns the rest and the part that comes next.
-fn skipped(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u8], Part) {
+fn skip_body(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u8], Part) {
     let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     let (_, rest) = bytes.split_at(here);
     match left - here as u64 {
@@ -123,7 +123,7 @@ fn skipped(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u8]
 }
 
 /// The part after the line with the size of a chunk.
-fn chunk(line: &[u8]) -> Part {
+fn read_chunk_size(line: &[u8]) -> Part {
     let text = String::from_utf8_lossy(line);
     let size = text.split(';').next().unwrap_or_default().trim();
     match u64::from_str_radix(size, 16) {
@@ -147,7 +147,8 @@ mod tests {
     fn judged(text: &str, is_sound: bool) {
         for size in 1..=text.len() {
             let mut framing = RequestFraming::default();
-            let found = text.as_bytes().chunks(size).find_map(|piece| Some((piece, framing.follow(piece)?)));
+            let found =
+                text.as_bytes().chunks(size).find_map(|piece| Some((piece, framing.follow_bytes(piece)?)));
             assert_eq!(found.is_none(), is_sound, "{text:?} in pieces of {size}");
             assert!(found.is_none_or(|(piece, at)| piece[at] == b'\n'), "{text:?} in pieces of {size}");
         }

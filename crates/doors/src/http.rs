@@ -24,7 +24,7 @@ use super::mcp::open_calls::OpenCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
-use super::request_refusals::{bad_address, bad_request, bearer, unfit_request, without_token};
+use super::request_refusals::{bad_address, bad_request, read_bearer, unfit_request, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use systole_organism::front::OrganismHandle;
@@ -58,7 +58,7 @@ const TRIES: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Binds the address first, so that a taken one is known before anything starts.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
+pub async fn bind_address(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
     for _ in 0..TRIES {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
@@ -73,7 +73,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
 pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
     match TcpListener::bind(address).await {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            bind(SocketAddr::new(address.ip(), 0)).await
+            bind_address(SocketAddr::new(address.ip(), 0)).await
         }
         taken => taken.map_err(|error| HttpDoorFault::Machine(address, error)),
     }
@@ -106,19 +106,19 @@ impl HttpDoor {
             sessions: Sessions::default(),
             live: ClientPlaces::new(ClientPlaces::PAGES),
         });
-        let router = routes::router()
+        let router = routes::build_router()
             .merge(pages::routes())
             .fallback(pages::nowhere)
             .method_not_allowed_fallback(pages::only_other)
-            .layer(middleware::from_fn_with_state(state.clone(), guard))
-            .layer(middleware::from_fn(compressed::compressed))
+            .layer(middleware::from_fn_with_state(state.clone(), guard_request))
+            .layer(middleware::from_fn(compressed::compress))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
         let work = async move {
             let closing = async { drop(closed.await) };
             if let Err(error) =
-                axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await
+                axum::serve(Doorway::from_listener(listener), service).with_graceful_shutdown(closing).await
             {
                 tracing::error!(why = %error, fix = "systole stop, then systole run", "the HTTP door stopped by itself");
             }
@@ -137,7 +137,7 @@ impl HttpDoor {
     pub async fn close(self) -> RunningTask {
         // If the door has already shut, no task receives this.
         let _shut_before = self.close.send(());
-        let rest = self.state.failed_logins.lock().unwrap_or_else(PoisonError::into_inner).rest();
+        let rest = self.state.failed_logins.lock().unwrap_or_else(PoisonError::into_inner).take_rest();
         for (source, count) in rest {
             self.state.front.record_attempts(source, count).await;
         }
@@ -164,7 +164,7 @@ fn unfit_head(request: &Request) -> Option<Response> {
 }
 
 /// Lets only requests with the credential pass, and reads nothing of any other request.
-async fn guard(
+async fn guard_request(
     State(state): State<Arc<HttpState>>,
     ConnectInfo(visitor): ConnectInfo<Visitor>,
     mut request: Request,
@@ -179,7 +179,7 @@ async fn guard(
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;
     }
-    if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
+    if let Some(client) = read_bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {

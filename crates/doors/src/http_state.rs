@@ -66,11 +66,11 @@ impl ClientPlaces {
     }
 
     /// A place; `None` if this client has none left.
-    pub(super) fn place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
-        self.of(client).try_acquire_owned().ok()
+    pub(super) fn take_place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
+        self.places_of(client).try_acquire_owned().ok()
     }
 
-    fn of(&self, client: &Name) -> Arc<Semaphore> {
+    fn places_of(&self, client: &Name) -> Arc<Semaphore> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))).clone()
     }
@@ -94,8 +94,8 @@ impl BodySeats {
     }
 
     /// A seat, as soon as there is one. It is only `None` if a semaphore is closed, and that never happens.
-    pub(super) async fn seat(&self, client: &Name) -> Option<BodySeat> {
-        let own = self.own.of(client).acquire_owned().await.ok()?;
+    pub(super) async fn wait_for_seat(&self, client: &Name) -> Option<BodySeat> {
+        let own = self.own.places_of(client).acquire_owned().await.ok()?;
         Some(BodySeat { _own: own, _all: self.all.clone().acquire_owned().await.ok()? })
     }
 }
@@ -129,8 +129,8 @@ impl StreamPlaces {
     }
 
     /// A place, or why there is none.
-    pub(super) fn place(&self, client: &Name) -> Result<StreamPlace, String> {
-        let own = self.own.place(client).ok_or_else(|| {
+    pub(super) fn take_place(&self, client: &Name) -> Result<StreamPlace, String> {
+        let own = self.own.take_place(client).ok_or_else(|| {
             format!("{client} follows the log {} times already, the most for one client", StreamPlaces::EACH)
         })?;
         let all = self.all.clone().try_acquire_owned();
@@ -160,23 +160,23 @@ mod tests {
         let name = |number: usize| Name::parse(&format!("client-{number}")).unwrap();
         let mut held = Vec::new();
         for _ in 0..StreamPlaces::EACH {
-            held.push(places.place(&name(0)).unwrap());
+            held.push(places.take_place(&name(0)).unwrap());
         }
-        let full = places.place(&name(0)).err().unwrap();
+        let full = places.take_place(&name(0)).err().unwrap();
         assert!(full.contains("client-0 follows the log 64 times"), "{full}");
-        held.push(places.place(&name(1)).unwrap());
+        held.push(places.take_place(&name(1)).unwrap());
         let mut clients = (1..).map(name);
         while held.len() < StreamPlaces::ALL - StreamPlaces::OPERATOR {
             let client = clients.next().unwrap();
-            held.extend((0..StreamPlaces::EACH).map_while(|_| places.place(&client).ok()));
+            held.extend((0..StreamPlaces::EACH).map_while(|_| places.take_place(&client).ok()));
         }
-        assert!(places.place(&name(99)).err().unwrap().contains("256 times"));
+        assert!(places.take_place(&name(99)).err().unwrap().contains("256 times"));
         for _ in 0..StreamPlaces::OPERATOR {
-            held.push(places.place(&Name::operator()).unwrap());
+            held.push(places.take_place(&Name::operator()).unwrap());
         }
-        assert!(places.place(&Name::operator()).is_err());
+        assert!(places.take_place(&Name::operator()).is_err());
         held.pop();
-        assert!(places.place(&name(99)).is_err(), "it is the operator's");
-        assert!(places.place(&Name::operator()).is_ok());
+        assert!(places.take_place(&name(99)).is_err(), "it is the operator's");
+        assert!(places.take_place(&Name::operator()).is_ok());
     }
 }

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
-use super::outcome::{outcome_within, waited};
-use super::request_refusals::{bad_request, plain, refused, stopping};
+use super::outcome::{outcome_within, read_wait};
+use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
@@ -42,7 +42,7 @@ pub(super) struct Beside {
 }
 
 /// Accepts a message.
-pub(super) async fn messages(
+pub(super) async fn accept_message(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: ParsedQuery<Beside>,
@@ -57,32 +57,32 @@ pub(super) async fn messages(
             "element= names the element of a body in JSON, with Content-Type: application/json",
         );
     }
-    let key = match key(&headers) {
+    let key = match read_key(&headers) {
         Ok(key) => key,
         Err(words) => return bad_request(words),
     };
-    let wait = match wait(&headers) {
+    let wait = match read_wait_header(&headers) {
         Ok(wait) => wait,
         Err(refusal) => return bad_request(refusal.message),
     };
-    let bounds = state.messages.of(&client);
+    let bounds = state.messages.bounds_of(&client);
     let limit = state.front.composition().message_bytes;
-    let announced = announced(&headers).and_then(|length| usize::try_from(length).ok());
-    let room = bounds.room(announced.map_or(limit, |length| length.min(limit))).await;
-    let document = match read(&state, &client, &headers, body).await {
+    let announced = read_announced(&headers).and_then(|length| usize::try_from(length).ok());
+    let room = bounds.wait_for_room(announced.map_or(limit, |length| length.min(limit))).await;
+    let document = match read_body(&state, &client, &headers, body).await {
         Ok(document) => document,
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
     };
     let document = match json_payload::is_json(&headers) {
         true => {
             let asked = (to.as_deref(), element.as_deref());
-            match json_payload::payload(state.front.composition(), &client, asked, &document) {
+            match json_payload::build_payload(state.front.composition(), &client, asked, &document) {
                 Ok(document) => document,
-                Err(Refused { refusal, kept: None }) => return refused(&refusal),
+                Err(Refused { refusal, kept: None }) => return refuse_message(&refusal),
                 Err(unfit) => {
                     return match state.front.record_refusal(client, key, unfit).await {
-                        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-                        _ => stopping(),
+                        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+                        _ => refuse_stopping(),
                     };
                 }
             }
@@ -90,43 +90,43 @@ pub(super) async fn messages(
         false => document,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
-    let place = match wait.map(|_| state.messages.place(&client)).transpose() {
+    let place = match wait.map(|_| state.messages.take_place(&client)).transpose() {
         Ok(place) => place,
         Err(words) => {
             let refusal = Refusal::new(Code::IngressUnavailable, words);
-            return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
+            return refuse_message(&refusal.fixed_by("send it again later, or without Systole-Wait"));
         }
     };
-    let held = (room, bounds.turn().await);
+    let held = (room, bounds.wait_for_turn().await);
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(&state.front, &receipt, &key).await,
+                None => find_earlier(&state.front, &receipt, &key).await,
             };
-            let told = api_types::ApiReceipt::of(&receipt, position, key.as_str());
+            let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
             let Some(wait) = wait else { return (StatusCode::ACCEPTED, Json(told)).into_response() };
             let result = outcome_within(&state.front, &told, wait).await;
             drop(place);
             let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
             (status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response()
         }
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        Some(SenderReply::Done) | None => stopping(),
+        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+        Some(SenderReply::Done) | None => refuse_stopping(),
     }
 }
 
 /// The client's key, or a random one.
-fn key(headers: &HeaderMap) -> Result<Key, String> {
+fn read_key(headers: &HeaderMap) -> Result<Key, String> {
     let chosen = headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned));
     key_of(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
 }
 
 /// How long the client waits for the outcome, if it does.
-fn wait(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal>> {
+fn read_wait_header(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal>> {
     let asked = headers.get("systole-wait").map(|value| String::from_utf8_lossy(value.as_bytes()));
-    asked.map(|text| waited(&text)).transpose()
+    asked.map(|text| read_wait(&text)).transpose()
 }
 
 /// The given key, or a random one.
@@ -157,34 +157,34 @@ pub(super) async fn unread_response(
 ) -> Response {
     match unread {
         Unread::TooLarge(refused) => too_large(front, client, key, *refused).await,
-        Unread::Broken(words) => plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
+        Unread::Broken(words) => refuse_plainly(StatusCode::BAD_REQUEST, Code::Malformed, words),
         Unread::TooSlow => {
             let words = format!("the body did not come within {BODY_MS} ms");
-            plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words)
+            refuse_plainly(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words)
         }
     }
 }
 
 /// Reads the body of a client's message, up to the limit of the organism.
-pub(super) async fn read(
+pub(super) async fn read_body(
     state: &HttpState,
     client: &Name,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Vec<u8>, Unread> {
-    let _seat = state.bodies.seat(client).await;
+    let _seat = state.bodies.wait_for_seat(client).await;
     read_up_to(state.front.composition().message_bytes, headers, body).await
 }
 
 /// The length that the head announces for the body.
-fn announced(headers: &HeaderMap) -> Option<u64> {
+fn read_announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
 /// Reads a body of that many bytes, or fewer, within the time that it may take.
 pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
-    if let Some(length) = announced(headers).filter(|length| *length > limit as u64) {
-        return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
+    if let Some(length) = read_announced(headers).filter(|length| *length > limit as u64) {
+        return Err(Unread::TooLarge(Box::new(refuse_larger(limit, Some(length), &[]))));
     }
     let mut parts = pin!(body.into_data_stream());
     let reading = async {
@@ -192,7 +192,7 @@ pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) ->
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
             let part = part.map_err(|error| Unread::Broken(format!("the body is incomplete: {error}")))?;
             if document.len() + part.len() > limit {
-                return Err(Unread::TooLarge(Box::new(larger(limit, None, &document))));
+                return Err(Unread::TooLarge(Box::new(refuse_larger(limit, None, &document))));
             }
             document.extend_from_slice(&part);
         }
@@ -202,7 +202,7 @@ pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) ->
     tokio::time::timeout(deadline, reading).await.unwrap_or(Err(Unread::TooSlow))
 }
 
-pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
+pub(super) fn refuse_larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
     let words = format!("the message is larger than {limit} bytes, the most allowed");
     let mut refusal = Refusal::new(Code::TooLarge, words).fixed_by("send less, or in several messages");
     refusal.received = announced.map(|length| format!("{length} bytes announced"));
@@ -213,14 +213,14 @@ pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refus
 /// Refuses an oversized message and closes the connection: the rest of the body is not read.
 async fn too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
     let response = match front.record_refusal(client, key, too_large).await {
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        _ => stopping(),
+        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+        _ => refuse_stopping(),
     };
     ([(header::CONNECTION, "close")], response).into_response()
 }
 
 /// The position of the first of two equal messages.
-pub(super) async fn earlier(front: &OrganismHandle, receipt: &flow::Receipt, key: &Key) -> Position {
+pub(super) async fn find_earlier(front: &OrganismHandle, receipt: &flow::Receipt, key: &Key) -> Position {
     let (front, receipt, key) = (front.clone(), receipt.clone(), key.clone());
     let looked = tokio::task::spawn_blocking(move || front.position_of(&receipt, &key)).await;
     match looked {

@@ -23,7 +23,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The payload of a client's message: the element that the client may send, to that listener or to the entry.
-pub(super) fn payload(
+pub(super) fn build_payload(
     organism: &Composition,
     client: &Name,
     (to, element): (Option<&str>, Option<&str>),
@@ -63,7 +63,8 @@ pub(super) fn of_json(
     text: &[u8],
 ) -> Result<Vec<u8>, Refused> {
     let element = &*taken.name.local;
-    let made = tools::model(organism, taken.schema).and_then(|model| model.from_json_text(element, text));
+    let made =
+        tools::find_model(organism, taken.schema).and_then(|model| model.from_json_text(element, text));
     match made {
         Some(Ok(document)) => Ok(document),
         Some(Err(slips)) => {

@@ -42,7 +42,7 @@ impl KeptAnswers {
         told: Position,
         answers: impl Future<Output = Response>,
     ) -> Response {
-        let slot = self.slot(key);
+        let slot = self.find_slot(key);
         let mut kept = slot.lock().await;
         if let Some((_, parts, bytes)) = kept.as_ref().filter(|(position, ..)| *position >= told) {
             return Response::from_parts(parts.clone(), Body::from(bytes.clone()));
@@ -64,7 +64,7 @@ impl KeptAnswers {
         }
     }
 
-    fn slot(&self, key: AnswerKey) -> AnswerSlot {
+    fn find_slot(&self, key: AnswerKey) -> AnswerSlot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = slots.iter().position(|(known, _)| *known == key).and_then(|at| slots.remove(at));
         let (key, slot) = found.unwrap_or_else(|| (key, Arc::default()));

@@ -41,8 +41,8 @@ impl<T, K: PartialEq> KeptViews<T, K> {
         wanted: Position,
         make: impl FnOnce(Option<Arc<T>>) -> Result<(Position, Arc<T>), LogFault>,
     ) -> Result<Arc<T>, LogFault> {
-        let slot = self.slot(view);
-        let mut kept = locked(&slot);
+        let slot = self.find_slot(view);
+        let mut kept = lock_value(&slot);
         if let Some((_, value)) = kept.as_ref().filter(|(end, _)| *end >= wanted) {
             return Ok(value.clone());
         }
@@ -51,8 +51,8 @@ impl<T, K: PartialEq> KeptViews<T, K> {
         Ok(value)
     }
 
-    fn slot(&self, view: K) -> ViewSlot<T> {
-        let mut slots = locked(&self.slots);
+    fn find_slot(&self, view: K) -> ViewSlot<T> {
+        let mut slots = lock_value(&self.slots);
         let found = slots.iter().position(|(known, _)| *known == view).and_then(|at| slots.remove(at));
         let (view, slot) = found.unwrap_or_else(|| (view, Arc::default()));
         slots.push_front((view, slot.clone()));
@@ -63,7 +63,7 @@ impl<T, K: PartialEq> KeptViews<T, K> {
 
 /// The value behind a lock. It is replaced as a whole, or counts each record once, so it is valid even if the lock is
 /// poisoned.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock_value<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -109,7 +109,7 @@ mod tests {
         for at in 1..100 {
             of((None, Some(Position(at))));
         }
-        assert_eq!(locked(&views.slots).len(), KEPT);
+        assert_eq!(lock_value(&views.slots).len(), KEPT);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::api_types;
 use super::events::{Events, Follower};
 use super::http_state::{Caller, HttpState};
 use super::reading::{QueryFields, RawFields};
-use super::request_refusals::{bad_request, plain, refused, stopping};
+use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -24,7 +24,7 @@ use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 
 /// Every record after a position, as it is written, with progress reports between the records if requested.
-pub(super) async fn events(
+pub(super) async fn stream_events(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -48,20 +48,22 @@ pub(super) async fn events(
         None => from,
     };
     if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
-        return refused(&refusal);
+        return refuse_message(&refusal);
     }
-    let seat = match state.followers.place(&client) {
+    let seat = match state.followers.take_place(&client) {
         Ok(seat) => seat,
-        Err(words) => return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words),
+        Err(words) => {
+            return refuse_plainly(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+        }
     };
     // Progress reports have no position in the log, so a returning client may already have heard the stored
     // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| state.front.listen(heard_from, thread.clone()));
     let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
-    let events = Events::of(Follower::after(&state.front, from, thread), hearing, seat);
+    let events = Events::new(Follower::follow_after(&state.front, from, thread), hearing, seat);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, Body::from_stream(events.stream())).into_response()
+    (headers, Body::from_stream(events.into_stream())).into_response()
 }
 
 /// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
@@ -90,12 +92,12 @@ async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadI
 }
 
 /// Ends a thread with everything that is open in it.
-pub(super) async fn cancel(
+pub(super) async fn cancel_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(
+    order_end(
         &thread,
         |id| state.front.cancel_thread(client, id),
         |cancelled| Json(api_types::ThreadCancelled { cancelled }),
@@ -115,23 +117,27 @@ pub(super) async fn cancel_waiting(
     };
     match state.front.cancel_waiting(&client, &to).await {
         Some(Ok(cancelled)) => Json(api_types::WaitingCancelled { to: listener, cancelled }).into_response(),
-        Some(Err(refusal)) => refused(&refusal),
-        None => stopping(),
+        Some(Err(refusal)) => refuse_message(&refusal),
+        None => refuse_stopping(),
     }
 }
 
 /// Ends a root at rest.
-pub(super) async fn end(
+pub(super) async fn end_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.end_thread(client, id), |ended| Json(api_types::ThreadEnded { ended }))
-        .await
+    order_end(
+        &thread,
+        |id| state.front.end_thread(client, id),
+        |ended| Json(api_types::ThreadEnded { ended }),
+    )
+    .await
 }
 
 /// Ends a thread by an order, and reports the result.
-async fn over<T: IntoResponse>(
+async fn order_end<T: IntoResponse>(
     thread: &str,
     order: impl AsyncFnOnce(ThreadId) -> Option<SenderReply>,
     done: impl FnOnce(String) -> T,
@@ -139,18 +145,22 @@ async fn over<T: IntoResponse>(
     let id = match ThreadId::parse(thread) {
         Ok(id) => id,
         Err(malformed) => {
-            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+            return refuse_plainly(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                Code::UnknownThread,
+                malformed.to_string(),
+            );
         }
     };
     match order(id).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => done(thread.to_owned()).into_response(),
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        None => stopping(),
+        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+        None => refuse_stopping(),
     }
 }
 
 /// The workers over a broker: for clients that may read everything, since it names the listeners.
-pub(super) async fn workers(
+pub(super) async fn count_workers(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -161,19 +171,21 @@ pub(super) async fn workers(
     if !state.front.composition().has_role(&client, Role::Read) {
         let words = "the list of workers over NATS is for clients with the role `read`";
         let refusal = Refusal::new(Code::IngressForbidden, words);
-        return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
+        return refuse_message(&refusal.fixed_by("the token of a client with `roles: [read]`"));
     }
     match state.front.count_workers().await {
         Ok(found) => {
             let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
             Json(api_types::Workers { workers }).into_response()
         }
-        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later")),
+        Err(words) => {
+            refuse_message(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later"))
+        }
     }
 }
 
 /// The status of the organism.
-pub(super) async fn status(
+pub(super) async fn show_status(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -181,7 +193,7 @@ pub(super) async fn status(
     if let Err(refusal) = QueryFields::of(query, &[]) {
         return refusal.response();
     }
-    let mut status = api_types::OrganismStatus::of(&state.front);
+    let mut status = api_types::OrganismStatus::read_status(&state.front);
     if !state.front.composition().has_role(&client, Role::Read) {
         // They name paths.
         status.alarms.clear();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
-use super::kept_views::{KeptViews, LogViewKey, locked};
+use super::kept_views::{KeptViews, LogViewKey, lock_value};
 use super::request_refusals::{LOOK, unfit_address};
 use super::watch_budget::WatchBudget;
 use systole_core::types::client::Role;
@@ -107,10 +107,10 @@ pub(super) struct LogMoment {
 impl LogMoment {
     /// The state of the log. A page that refreshes itself shares it with the others that were told of the same position;
     /// every other page gets the newest.
-    pub(super) fn whole(&self) -> Result<Arc<LogState>, LogFault> {
+    pub(super) fn read_state(&self) -> Result<Arc<LogState>, LogFault> {
         let last = self.reader.last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
-        let read = |source: &[u8]| self.configuration(source);
+        let read = |source: &[u8]| self.read_configuration(source);
         let is_running = self.at.is_none() && self.front.at_rest().is_none();
         let running = is_running.then(std::process::id);
         self.shared.states.at_least(self.view.clone(), wanted, |before| {
@@ -124,7 +124,7 @@ impl LogMoment {
     }
 
     /// What went wrong since a moment. A page that refreshes itself shares it as it shares the state.
-    pub(super) fn troubles(&self, since: Millis) -> Result<Arc<Troubles>, LogFault> {
+    pub(super) fn read_troubles(&self, since: Millis) -> Result<Arc<Troubles>, LogFault> {
         let read = || troubles::since(&*self.reader, since).map(Arc::new);
         let Some(told) = self.told else { return read() };
         let last = self.reader.last()?;
@@ -133,7 +133,7 @@ impl LogMoment {
     }
 
     /// What a thread caused, at least as new as the state. A page that is open reads only what came since.
-    pub(super) fn tree(&self, id: &ThreadId) -> Result<Arc<Option<ThreadTree>>, LogFault> {
+    pub(super) fn read_tree(&self, id: &ThreadId) -> Result<Arc<Option<ThreadTree>>, LogFault> {
         if self.reader.of_thread(id, 1, 1)?.is_empty() {
             // Nothing is kept of it, so that no tree of another page has to go.
             return Ok(Arc::default());
@@ -157,15 +157,15 @@ impl LogMoment {
         let wanted = self.told.map_or(last, |told| told.min(last));
         let trees = self.shared.costs.at_least(self.view.clone(), wanted, |before| {
             let trees = before.unwrap_or_default();
-            let end = locked(&trees).go_on(&*self.reader)?;
+            let end = lock_value(&trees).go_on(&*self.reader)?;
             Ok((end, trees))
         })?;
-        locked(&trees).sums(&*self.reader, roots, COUNTED)
+        lock_value(&trees).sums(&*self.reader, roots, COUNTED)
     }
 
     /// The search file of a log at rest.
     pub(super) fn resting_search(&self) -> MutexGuard<'_, Option<SearchFile>> {
-        locked(&self.shared.resting_search)
+        lock_value(&self.shared.resting_search)
     }
 
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.
@@ -178,7 +178,7 @@ impl LogMoment {
     }
 
     /// A configuration from its stored source, or why it cannot be read.
-    pub(super) fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
+    pub(super) fn read_configuration(&self, source: &[u8]) -> Result<Composition, String> {
         self.front.read_configuration(source)
     }
 
@@ -212,7 +212,7 @@ impl LogViews {
     }
 
     /// Runs work that reads the log for a client, now or at a position.
-    pub(super) async fn read<T: Send + 'static>(
+    pub(super) async fn run_reading<T: Send + 'static>(
         &self,
         front: &OrganismHandle,
         client: &Name,
@@ -220,7 +220,7 @@ impl LogViews {
         work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
     ) -> Result<T, Refusal> {
         let own = self.of_client(front, client);
-        let closed = |_| unreadable("the door is closed");
+        let closed = |_| refuse_reading("the door is closed");
         let own_place = own.places.acquire_owned().await.map_err(closed)?;
         let place = self.places.clone().acquire_owned().await.map_err(closed)?;
         let (front, client, shared) = (front.clone(), client.clone(), self.shared.clone());
@@ -229,7 +229,7 @@ impl LogViews {
             // Held until the work is done, even if the one who asked is gone.
             let _places = (own_place, place);
             let read = || {
-                moment(front, &client, own.reader, asked, shared.clone())
+                open_moment(front, &client, own.reader, asked, shared.clone())
                     .and_then(|moment| layout::whole_lines(|| work(&moment)).map_err(MomentFault::Log))
             };
             let found = if asked.told.is_some() { shared.budget.counts_here(&client, read) } else { read() };
@@ -240,11 +240,11 @@ impl LogViews {
                 }
                 MomentFault::Log(fault) => {
                     tracing::error!(why = %fault, fix = LOOK, "the log cannot be read for a client");
-                    unreadable("the log cannot be read at the moment")
+                    refuse_reading("the log cannot be read at the moment")
                 }
             })
         });
-        reading.await.unwrap_or_else(|_| Err(unreadable("the log cannot be read at the moment")))
+        reading.await.unwrap_or_else(|_| Err(refuse_reading("the log cannot be read at the moment")))
     }
 
     fn of_client(&self, front: &OrganismHandle, client: &Name) -> ReadingClient {
@@ -265,7 +265,7 @@ impl LogViews {
 }
 
 /// A refusal to read. The fault itself may name threads of others, so the operator alone is told.
-fn unreadable(words: &'static str) -> Refusal {
+fn refuse_reading(words: &'static str) -> Refusal {
     Refusal::new(Code::IngressUnavailable, words)
         .fixed_by("ask again later; systole doctor says what is wrong")
 }
@@ -288,7 +288,7 @@ fn refusal_of_change(shown: &RestingVerdict) -> Refusal {
 }
 
 /// The log as that client sees it at that position.
-fn moment(
+fn open_moment(
     front: OrganismHandle,
     client: &Name,
     mut reader: Arc<dyn LogReader>,

@@ -46,7 +46,7 @@ pub struct NoDoorAnswer {
 }
 
 impl NoDoorAnswer {
-    fn of(error: ureq::Error) -> NoDoorAnswer {
+    fn from_error(error: ureq::Error) -> NoDoorAnswer {
         let is_unsent = match &error {
             ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
             other => matches!(other, ureq::Error::ConnectionFailed),
@@ -58,7 +58,7 @@ impl NoDoorAnswer {
 
 impl McpClient {
     /// The client of a door. The session tells its requests apart from those of other programs.
-    pub fn of(address: SocketAddr, token: &Credential, session: String) -> McpClient {
+    pub fn new(address: SocketAddr, token: &Credential, session: String) -> McpClient {
         McpClient {
             agent: agent_of_this_machine(),
             url: format!("http://{address}/mcp"),
@@ -68,7 +68,7 @@ impl McpClient {
     }
 
     /// Passes a message on.
-    pub fn post(&self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
+    pub fn post_message(&self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
         let mut request = self
             .agent
             .post(&self.url)
@@ -77,16 +77,16 @@ impl McpClient {
             .header("mcp-session-id", &self.session)
             .header("expect", "100-continue")
             .content_type("application/json");
-        for (name, value) in repeated(message) {
+        for (name, value) in repeat_headers(message) {
             request = request.header(name, value);
         }
-        let response = request.send(message).map_err(NoDoorAnswer::of)?;
-        answer(response).map_err(NoDoorAnswer::of)
+        let response = request.send(message).map_err(NoDoorAnswer::from_error)?;
+        read_answer(response).map_err(NoDoorAnswer::from_error)
     }
 }
 
 /// The headers that repeat what the message says.
-fn repeated(message: &str) -> Vec<(&'static str, String)> {
+fn repeat_headers(message: &str) -> Vec<(&'static str, String)> {
     // A message that is not JSON is refused by the door, in its words.
     let message: Value = serde_json::from_str(message).unwrap_or_default();
     let said = |path: &str| message.pointer(path).and_then(Value::as_str);
@@ -102,7 +102,7 @@ fn repeated(message: &str) -> Vec<(&'static str, String)> {
     fields.filter_map(|(name, value)| Some((name, shown(value?)))).collect()
 }
 
-fn answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {
+fn read_answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("text/event-stream") {
         return Ok(DoorAnswer::Stream(AnswerStream(BufReader::new(response.into_body().into_reader()))));

@@ -44,7 +44,7 @@ impl MessageBounds {
         MessageBounds { most, all: Arc::new(Semaphore::new(most)), clients: Mutex::default() }
     }
 
-    pub(super) fn of(&self, client: &Name) -> ClientBounds {
+    pub(super) fn bounds_of(&self, client: &Name) -> ClientBounds {
         let new = || ClientBounds {
             waiting: Arc::new(Semaphore::new(WAITING)),
             turns: Arc::new(Semaphore::new(UNJUDGED)),
@@ -55,8 +55,8 @@ impl MessageBounds {
     }
 
     /// A place for a sender that waits, or why there is none.
-    pub(super) fn place(&self, client: &Name) -> Result<WaitingPlace, String> {
-        let own = self.of(client).waiting.try_acquire_owned();
+    pub(super) fn take_place(&self, client: &Name) -> Result<WaitingPlace, String> {
+        let own = self.bounds_of(client).waiting.try_acquire_owned();
         let own =
             own.map_err(|_| format!("{WAITING} senders of {client} wait already, the most for one client"))?;
         let all = self.all.clone().try_acquire_owned();
@@ -67,25 +67,25 @@ impl MessageBounds {
 
 impl ClientBounds {
     /// Room for the bytes of a message, as soon as there is some.
-    pub(super) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        self.kib.clone().acquire_many_owned(kib(bytes)).await.ok()
+    pub(super) async fn wait_for_room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.kib.clone().acquire_many_owned(to_kib(bytes)).await.ok()
     }
 
     /// The same at once, or why there is none.
     pub(super) fn room_now(&self, bytes: usize) -> Result<OwnedSemaphorePermit, String> {
-        let room = self.kib.clone().try_acquire_many_owned(kib(bytes));
+        let room = self.kib.clone().try_acquire_many_owned(to_kib(bytes));
         room.map_err(|_| {
             format!("{} MiB of your messages are not judged yet, the most allowed", UNJUDGED_KIB >> 10)
         })
     }
 
     /// The turn of a message to be judged.
-    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn wait_for_turn(&self) -> Option<OwnedSemaphorePermit> {
         self.turns.clone().acquire_owned().await.ok()
     }
 }
 
-fn kib(bytes: usize) -> u32 {
+fn to_kib(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 10).max(1)).unwrap_or(u32::MAX)
 }
 
@@ -109,28 +109,33 @@ mod tests {
     #[test]
     fn unjudged_messages_of_a_client_are_bounded_in_number_and_in_bytes() {
         let bounds = MessageBounds::new(10);
-        let alice = bounds.of(&name("alice"));
+        let alice = bounds.bounds_of(&name("alice"));
         let mut large: Vec<_> = (0..64).map(|_| alice.room_now(limits::MESSAGE_BYTES).unwrap()).collect();
         assert!(alice.room_now(1).unwrap_err().starts_with("64 MiB"));
-        assert!(!is_ready(alice.room(1)) && !is_ready(bounds.of(&name("alice")).room(0)));
-        assert!(is_ready(bounds.of(&name("bob")).room(limits::MESSAGE_BYTES)), "they are alice's own");
+        assert!(
+            !is_ready(alice.wait_for_room(1)) && !is_ready(bounds.bounds_of(&name("alice")).wait_for_room(0))
+        );
+        assert!(
+            is_ready(bounds.bounds_of(&name("bob")).wait_for_room(limits::MESSAGE_BYTES)),
+            "they are alice's own"
+        );
         large.pop();
-        assert!(is_ready(alice.room(1)) && alice.room_now(limits::MESSAGE_BYTES).is_ok());
+        assert!(is_ready(alice.wait_for_room(1)) && alice.room_now(limits::MESSAGE_BYTES).is_ok());
 
         let turns: Vec<_> = (0..UNJUDGED).map(|_| alice.turns.clone().try_acquire_owned().unwrap()).collect();
-        assert!(!is_ready(alice.turn()) && is_ready(bounds.of(&name("bob")).turn()));
+        assert!(!is_ready(alice.wait_for_turn()) && is_ready(bounds.bounds_of(&name("bob")).wait_for_turn()));
         drop(turns);
-        assert!(is_ready(alice.turn()));
+        assert!(is_ready(alice.wait_for_turn()));
     }
 
     #[test]
     fn senders_that_wait_leave_places_for_other_clients_and_descriptors_for_the_rest() {
         let bounds = MessageBounds::new(WAITING + 1);
-        let mut own: Vec<_> = (0..WAITING).map(|_| bounds.place(&name("alice")).unwrap()).collect();
-        assert!(bounds.place(&name("alice")).err().unwrap().starts_with("5000 senders of alice"));
-        own.push(bounds.place(&name("bob")).unwrap());
-        assert!(bounds.place(&name("bob")).err().unwrap().starts_with("5001 senders wait"));
+        let mut own: Vec<_> = (0..WAITING).map(|_| bounds.take_place(&name("alice")).unwrap()).collect();
+        assert!(bounds.take_place(&name("alice")).err().unwrap().starts_with("5000 senders of alice"));
+        own.push(bounds.take_place(&name("bob")).unwrap());
+        assert!(bounds.take_place(&name("bob")).err().unwrap().starts_with("5001 senders wait"));
         own.clear();
-        assert!(bounds.place(&name("alice")).is_ok());
+        assert!(bounds.take_place(&name("alice")).is_ok());
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
-use super::ending::{CallResult, ending};
+use super::ending::{CallResult, find_ending};
 use super::events::{Follower, told_of};
 use super::request_refusals::{LOOK, unfit_request};
 use systole_core::types::ids::ThreadId;
@@ -16,7 +16,7 @@ use systole_organism::front::OrganismHandle;
 const LONGEST_WAIT: u64 = 300;
 
 /// How long a sender waits.
-pub(super) fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
+pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
         let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
@@ -34,8 +34,8 @@ pub(super) async fn outcome_within(
     receipt: &ApiReceipt,
     wait: Duration,
 ) -> MessageOutcome {
-    let open = MessageOutcome::open(receipt);
-    let found = match tokio::time::timeout(wait, ended(front, receipt)).await {
+    let open = MessageOutcome::open_call(receipt);
+    let found = match tokio::time::timeout(wait, wait_for_end(front, receipt)).await {
         Ok(Ok(found)) => found,
         Ok(Err(fault)) => {
             tracing::error!(why = %fault, fix = LOOK, "an outcome cannot be read for the sender that waits for it");
@@ -56,7 +56,7 @@ pub(super) async fn outcome_within(
 }
 
 /// The end of the call, with its record; `None` if the log ends first: the next pump knows more.
-async fn ended(
+async fn wait_for_end(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
 ) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
@@ -68,7 +68,7 @@ async fn ended(
             return Ok(Some(found));
         }
     }
-    let mut follower = Follower::after(front, from, Some(thread));
+    let mut follower = Follower::follow_after(front, from, Some(thread));
     while let Some(records) = follower.next().await? {
         if let Some(found) = first_ending(receipt, records.into_iter()) {
             return Ok(Some(found));
@@ -88,7 +88,7 @@ pub(super) async fn ended_before(
         let (reader, thread) = (front.reader().clone(), thread.clone());
         let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, PAGE)).await;
         let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
-        let records = page.iter().map(|(position, record)| ApiRecord::of(*position, record));
+        let records = page.iter().map(|(position, record)| ApiRecord::from_record(*position, record));
         if let Some(found) = first_ending(receipt, records) {
             return Ok(Some(found));
         }
@@ -103,5 +103,5 @@ fn first_ending(
     receipt: &ApiReceipt,
     mut records: impl Iterator<Item = ApiRecord>,
 ) -> Option<(CallResult, ApiRecord)> {
-    records.find_map(|record| Some((ending(receipt, &record)?, record)))
+    records.find_map(|record| Some((find_ending(receipt, &record)?, record)))
 }

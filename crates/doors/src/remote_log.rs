@@ -49,14 +49,14 @@ impl RemoteLog {
     }
 
     /// The same as it was at a position.
-    pub fn at(&self, at: Position) -> RemoteLog {
+    pub fn at_position(&self, at: Position) -> RemoteLog {
         let no_documents = self.no_documents.clone();
         RemoteLog { at: Some(at), no_documents, ..RemoteLog::new(self.client.clone()) }
     }
 
     /// Forgets where the threads end: they may have grown.
     pub fn look_again(&self) {
-        self.kept().ends.clear();
+        self.lock_records().ends.clear();
     }
 
     /// Why a document was not shown, if one was refused to this client.
@@ -64,25 +64,25 @@ impl RemoteLog {
         self.no_documents.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn kept(&self) -> MutexGuard<'_, KeptRecords> {
+    fn lock_records(&self) -> MutexGuard<'_, KeptRecords> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn asks<T: DeserializeOwned>(&self, path: &str, mut fields: Fields) -> Result<T, LogFault> {
+    fn ask_route<T: DeserializeOwned>(&self, path: &str, mut fields: Fields) -> Result<T, LogFault> {
         fields.extend(self.at.map(|at| ("at", at.0.to_string())));
         match self.client.get(path, &fields) {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(refusal)) => Err(refused(&self.client, &refusal)),
-            Err(fault) => Err(unheard(&self.client, &fault)),
+            Ok(Err(refusal)) => Err(refuse_reading(&self.client, &refusal)),
+            Err(fault) => Err(report_silence(&self.client, &fault)),
         }
     }
 
     /// A page of records, each checked against its own hash.
-    fn page(&self, fields: Fields) -> Result<(Vec<PlacedRecord>, Option<u64>), LogFault> {
-        let page: ApiStoredRecords = self.asks("/v1/log/records", fields)?;
+    fn read_page(&self, fields: Fields) -> Result<(Vec<PlacedRecord>, Option<u64>), LogFault> {
+        let page: ApiStoredRecords = self.ask_route("/v1/log/records", fields)?;
         let read = page.records.iter().map(|line| {
             let position = Position(line.position);
-            line.to_record().map(|record| (position, record)).map_err(|why| self.damaged(position, why))
+            line.to_record().map(|record| (position, record)).map_err(|why| self.report_damage(position, why))
         });
         Ok((read.collect::<Result<_, _>>()?, page.next))
     }
@@ -92,17 +92,17 @@ impl RemoteLog {
         let limit = limit.clamp(AT_LEAST, MOST_RECORDS);
         let fields =
             vec![("thread", thread.to_string()), ("from", from.to_string()), ("limit", limit.to_string())];
-        let (records, next) = self.page(fields)?;
-        let mut kept = self.kept();
+        let (records, next) = self.read_page(fields)?;
+        let mut kept = self.lock_records();
         kept.make_room();
         let mut seq = from;
         for placed in records {
             let h = &placed.1.header;
             if h.thread != *thread || h.seq != seq {
                 let why = format!("record {seq} of thread {thread} is missing");
-                return Err(self.damaged(placed.0, why));
+                return Err(self.report_damage(placed.0, why));
             }
-            kept.add(placed).map_err(|(position, why)| self.damaged(position, why))?;
+            kept.add_record(placed).map_err(|(position, why)| self.report_damage(position, why))?;
             seq += 1;
         }
         if next.is_none() || seq == from {
@@ -111,33 +111,33 @@ impl RemoteLog {
         Ok(())
     }
 
-    fn damaged(&self, position: Position, why: String) -> LogFault {
+    fn report_damage(&self, position: Position, why: String) -> LogFault {
         LogFault::Damaged { path: self.client.address().to_owned(), position, why }
     }
 
-    fn strange(&self, why: &str) -> LogFault {
+    fn report_strange(&self, why: &str) -> LogFault {
         let why = format!("it answers as no organism does: {why}");
-        elsewhere(&self.client, why, None, DoorClientFault::OTHER_ADDRESS)
+        build_fault(&self.client, why, None, DoorClientFault::OTHER_ADDRESS)
     }
 
     fn row_of(&self, row: &ApiThreadRow) -> Result<FoldRow, LogFault> {
-        let thread = ThreadId::parse(&row.thread).map_err(|error| self.strange(&error.to_string()))?;
-        let bytes = bytes_of(&row.state).ok_or_else(|| self.strange("a state is not hex"))?;
+        let thread = ThreadId::parse(&row.thread).map_err(|error| self.report_strange(&error.to_string()))?;
+        let bytes = bytes_of(&row.state).ok_or_else(|| self.report_strange("a state is not hex"))?;
         Ok(FoldRow { thread, seq: row.seq, working: true, bytes })
     }
 
-    fn ids(&self, fields: Fields) -> Result<Vec<ThreadId>, LogFault> {
-        let found: ApiThreadIds = self.asks("/v1/log/threads", fields)?;
+    fn read_ids(&self, fields: Fields) -> Result<Vec<ThreadId>, LogFault> {
+        let found: ApiThreadIds = self.ask_route("/v1/log/threads", fields)?;
         let ids = found.threads.iter().map(|id| ThreadId::parse(id));
-        ids.collect::<Result<_, _>>().map_err(|error| self.strange(&error.to_string()))
+        ids.collect::<Result<_, _>>().map_err(|error| self.report_strange(&error.to_string()))
     }
 }
 
 impl LogReader for RemoteLog {
     fn opening(&self) -> Result<LogOpening, LogFault> {
-        let found: ApiLogOpening = self.asks("/v1/log", Vec::new())?;
+        let found: ApiLogOpening = self.ask_route("/v1/log", Vec::new())?;
         let rows = found.rows.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>()?;
-        self.kept().rows.extend(rows.iter().map(|row| (row.thread.clone(), row.clone())));
+        self.lock_records().rows.extend(rows.iter().map(|row| (row.thread.clone(), row.clone())));
         Ok(LogOpening { last: Position(found.last), rows, ..LogOpening::default() })
     }
 
@@ -145,16 +145,16 @@ impl LogReader for RemoteLog {
         if let Some(at) = self.at {
             return Ok(at);
         }
-        match self.client.status() {
+        match self.client.read_status() {
             Ok(Ok(status)) => Ok(Position(status.position)),
-            Ok(Err(refusal)) => Err(refused(&self.client, &refusal)),
-            Err(fault) => Err(unheard(&self.client, &fault)),
+            Ok(Err(refusal)) => Err(refuse_reading(&self.client, &refusal)),
+            Err(fault) => Err(report_silence(&self.client, &fault)),
         }
     }
 
     fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         // Other threads are folded from their records, which verify.
-        Ok(self.kept().rows.get(thread).cloned())
+        Ok(self.lock_records().rows.get(thread).cloned())
     }
 
     fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
@@ -162,8 +162,8 @@ impl LogReader for RemoteLog {
         let mut next = seq.max(1);
         loop {
             let ends = {
-                let kept = self.kept();
-                kept.run(thread, &mut next, limit, &mut found);
+                let kept = self.lock_records();
+                kept.collect_run(thread, &mut next, limit, &mut found);
                 kept.ends.get(thread).is_some_and(|end| next >= *end)
             };
             if found.len() >= limit || ends {
@@ -177,23 +177,23 @@ impl LogReader for RemoteLog {
         let mut found = Vec::new();
         let mut at = position.0;
         while found.len() < limit {
-            let known = self.kept().after(at, limit - found.len(), &mut found);
+            let known = self.lock_records().collect_after(at, limit - found.len(), &mut found);
             if let Some(end) = known {
                 at = end;
                 continue;
             }
             let most = (limit - found.len()).min(MOST_RECORDS);
             let fields = vec![("after", at.to_string()), ("limit", most.to_string())];
-            let (records, next) = self.page(fields)?;
+            let (records, next) = self.read_page(fields)?;
             let end = records.last().map_or(at, |(position, _)| position.0);
             if records.iter().any(|(position, _)| position.0 <= at) || records.len() > most {
-                return Err(self.strange("it sends other records than those that were asked for"));
+                return Err(self.report_strange("it sends other records than those that were asked for"));
             }
             found.extend(records.iter().cloned());
-            let mut kept = self.kept();
+            let mut kept = self.lock_records();
             kept.make_room();
             for placed in records {
-                kept.add(placed).map_err(|(position, why)| self.damaged(position, why))?;
+                kept.add_record(placed).map_err(|(position, why)| self.report_damage(position, why))?;
             }
             kept.spans.push((at, end));
             if next.is_none() || end == at {
@@ -219,53 +219,55 @@ impl LogReader for RemoteLog {
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.ids(vec![("limit", limit.clamp(1, MOST_IDS).to_string())])
+        self.read_ids(vec![("limit", limit.clamp(1, MOST_IDS).to_string())])
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.ids(vec![("like", prefix.to_owned()), ("limit", limit.clamp(1, MOST_IDS).to_string())])
+        self.read_ids(vec![("like", prefix.to_owned()), ("limit", limit.clamp(1, MOST_IDS).to_string())])
     }
 
     fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        if let Some(known) = self.kept().documents.get(&hash) {
+        if let Some(known) = self.lock_records().documents.get(&hash) {
             return Ok(known.clone());
         }
-        let found = match self.client.bytes(&format!("/v1/documents/{hash}")) {
+        let found = match self.client.read_bytes(&format!("/v1/documents/{hash}")) {
             // What stands in the place of an erased document has another hash everywhere.
             Ok(Ok(bytes)) if Digest::of(&bytes) == hash || bytes == ERASED_TEXT.as_bytes() => {
                 Some(Arc::from(bytes))
             }
-            Ok(Ok(_)) => return Err(self.damaged(Position(0), format!("document {hash} has other bytes"))),
+            Ok(Ok(_)) => {
+                return Err(self.report_damage(Position(0), format!("document {hash} has other bytes")));
+            }
             Ok(Err(refusal)) if Code::parse(&refusal.code) == Some(Code::NoSuchElement) => None,
             // What such a client sees is made without them.
             Ok(Err(refusal)) if Code::parse(&refusal.code) == Some(Code::IngressForbidden) => {
                 *self.no_documents.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
                 None
             }
-            Ok(Err(refusal)) => return Err(refused(&self.client, &refusal)),
-            Err(fault) => return Err(unheard(&self.client, &fault)),
+            Ok(Err(refusal)) => return Err(refuse_reading(&self.client, &refusal)),
+            Err(fault) => return Err(report_silence(&self.client, &fault)),
         };
-        let mut kept = self.kept();
+        let mut kept = self.lock_records();
         kept.make_room();
         kept.add_document(hash, found.clone());
         Ok(found)
     }
 }
 
-fn elsewhere(client: &DoorClient, why: String, code: Option<Code>, fix: impl Into<String>) -> LogFault {
+fn build_fault(client: &DoorClient, why: String, code: Option<Code>, fix: impl Into<String>) -> LogFault {
     LogFault::Elsewhere { address: client.address().to_owned(), why, code, fix: fix.into() }
 }
 
 /// A refusal as a fault of the log.
-pub(super) fn refused(client: &DoorClient, refusal: &ApiRefusal) -> LogFault {
+pub(super) fn refuse_reading(client: &DoorClient, refusal: &ApiRefusal) -> LogFault {
     let code = Code::parse(&refusal.code);
     let fix = refusal.fix.clone().or_else(|| code.map(|code| code.fix().to_owned())).unwrap_or_default();
-    elsewhere(client, format!("{}: {}", refusal.code, refusal.message), code, fix)
+    build_fault(client, format!("{}: {}", refusal.code, refusal.message), code, fix)
 }
 
 /// Silence, or another answer, as a fault of the log.
-pub(super) fn unheard(client: &DoorClient, fault: &DoorClientFault) -> LogFault {
+pub(super) fn report_silence(client: &DoorClient, fault: &DoorClientFault) -> LogFault {
     let words = fault.to_string();
     let why = words.strip_prefix(client.address()).map(|rest| rest.trim_start_matches([':', ' ']));
-    elsewhere(client, why.unwrap_or(&words).to_owned(), None, fault.fix())
+    build_fault(client, why.unwrap_or(&words).to_owned(), None, fault.fix())
 }

@@ -14,7 +14,7 @@ use systole_core::types::refusal::Refusal;
 pub(super) const LOOK: &str = "systole doctor, where the log is";
 
 /// A refusal of the request itself, not of a payload: nothing of it is recorded.
-pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
+pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());
     (status, Json(api_types::ApiRefusal::from(&refusal))).into_response()
 }
@@ -41,7 +41,7 @@ pub(super) fn bad_address(words: impl Into<Cow<'static, str>>) -> Response {
 }
 
 /// The status that says what a code means to a client.
-pub(super) fn status(code: Code) -> StatusCode {
+pub(super) fn find_status(code: Code) -> StatusCode {
     match code {
         Code::IngressForbidden => StatusCode::FORBIDDEN,
         Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
@@ -57,8 +57,8 @@ pub(super) fn status(code: Code) -> StatusCode {
 }
 
 /// A refusal by the pump.
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    let status = status(refusal.code);
+pub(super) fn refuse_message(refusal: &Refusal) -> Response {
+    let status = find_status(refusal.code);
     let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.
@@ -68,18 +68,18 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
 }
 
 /// The organism is stopping, or has stopped.
-pub(super) fn stopping() -> Response {
-    refused(&going())
+pub(super) fn refuse_stopping() -> Response {
+    refuse_message(&describe_stopping())
 }
 
 /// The refusal in that case.
-pub(super) fn going() -> Refusal {
+pub(super) fn describe_stopping() -> Refusal {
     let words = "the organism is stopping";
     Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
 }
 
 /// The token in a request's header.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn read_bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
@@ -87,6 +87,6 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
 pub(super) fn without_token() -> Response {
     let words =
         "send the header `Authorization: Bearer TOKEN`; the operator's is in the run file beside the log";
-    let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
+    let response = refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }

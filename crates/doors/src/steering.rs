@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
-use super::request_refusals::{bad_request, plain, refused, stopping};
+use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
@@ -23,7 +23,7 @@ use systole_organism::waiting::SenderReply;
 use systole_queries::pauses;
 
 /// Decides a request that waits for a person.
-pub(super) async fn approvals(
+pub(super) async fn decide_request(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(id): Path<String>,
@@ -37,27 +37,27 @@ pub(super) async fn approvals(
         Ok(ruling) => ruling,
         Err(error) => return bad_request(format!("the body is not an order: {error}")),
     };
-    let order = match order(by, request, ruling) {
+    let order = match read_order(by, request, ruling) {
         Ok(order) => order,
         Err(words) => return bad_request(words),
     };
-    let ruled = api_types::DecisionAccepted::of(request, &order.says);
+    let ruled = api_types::DecisionAccepted::from_decision(request, &order.says);
     match state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => Json(ruled).into_response(),
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        None => stopping(),
+        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+        None => refuse_stopping(),
     }
 }
 
 /// The order in a body, or the error in it.
-pub(super) fn order(
+pub(super) fn read_order(
     by: Name,
     request: PersonRequestId,
     ruling: api_types::ApiRuling,
 ) -> Result<PersonOrder, String> {
     let api_types::ApiRuling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
-    let note = noted(note)?;
+    let note = check_note(note)?;
     let says = match (outcome, payload) {
         (api_types::DecisionOutcome::Approved, None) => PersonDecision::Approve,
         (api_types::DecisionOutcome::Rejected, None) if note.is_none() => {
@@ -76,7 +76,7 @@ pub(super) fn order(
 }
 
 /// A note with content, within the size limit.
-pub(super) fn noted(note: Option<String>) -> Result<Option<String>, String> {
+pub(super) fn check_note(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
         Some(note) if note.len() > limits::NOTE_BYTES => {
             Err(format!("a note has {} bytes at most", limits::NOTE_BYTES))
@@ -91,23 +91,23 @@ pub(super) struct Noted {
 }
 
 /// Pauses a thread.
-pub(super) async fn pause(
+pub(super) async fn pause_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: ParsedQuery<Noted>,
 ) -> Response {
-    steer(&state, by, Some(&thread), true, query).await
+    steer_thread(&state, by, Some(&thread), true, query).await
 }
 
 /// Resumes a thread.
-pub(super) async fn resume(
+pub(super) async fn resume_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: ParsedQuery<Noted>,
 ) -> Response {
-    steer(&state, by, Some(&thread), false, query).await
+    steer_thread(&state, by, Some(&thread), false, query).await
 }
 
 /// Pauses everything.
@@ -116,7 +116,7 @@ pub(super) async fn pause_all(
     Extension(Caller(by)): Extension<Caller>,
     query: ParsedQuery<Noted>,
 ) -> Response {
-    steer(&state, by, None, true, query).await
+    steer_thread(&state, by, None, true, query).await
 }
 
 /// Resumes everything that has no separate pause.
@@ -125,18 +125,18 @@ pub(super) async fn resume_all(
     Extension(Caller(by)): Extension<Caller>,
     query: ParsedQuery<Noted>,
 ) -> Response {
-    steer(&state, by, None, false, query).await
+    steer_thread(&state, by, None, false, query).await
 }
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
 /// answer.
-async fn held(state: &HttpState, thread: ThreadId) -> Option<api_types::HoldingPause> {
+async fn find_holding_pause(state: &HttpState, thread: ThreadId) -> Option<api_types::HoldingPause> {
     let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
     looked.ok()?.ok()?.map(api_types::HoldingPause::from)
 }
 
-async fn steer(
+async fn steer_thread(
     state: &HttpState,
     by: Name,
     thread: Option<&str>,
@@ -146,23 +146,28 @@ async fn steer(
     let thread = match thread.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
         Err(malformed) => {
-            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+            return refuse_plainly(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                Code::UnknownThread,
+                malformed.to_string(),
+            );
         }
     };
-    let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| noted(q.0.note)) {
+    let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| check_note(q.0.note))
+    {
         Ok(note) => note,
         Err(words) => return bad_request(words),
     };
     match state.front.pause_or_continue(by, thread.clone(), halts, note).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let held = match &thread {
-                Some(id) => held(state, id.clone()).await,
+                Some(id) => find_holding_pause(state, id.clone()).await,
                 None => None,
             };
             Json(api_types::PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held })
                 .into_response()
         }
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        None => stopping(),
+        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
+        None => refuse_stopping(),
     }
 }

@@ -54,15 +54,15 @@ struct Strangers {
 }
 
 impl Strangers {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
         // Every change is complete before anything can panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection; if there are too many, the oldest ends.
-    fn comes(self: &Arc<Strangers>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
+    fn add_connection(self: &Arc<Strangers>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
         let (end, ended) = oneshot::channel();
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_waiting();
         let number = waiting.next;
         waiting.next += 1;
         waiting.connections.push_back((number, end));
@@ -82,8 +82,8 @@ impl Strangers {
         leaving < self.most
     }
 
-    fn forget(&self, number: u64) {
-        self.waiting().connections.retain(|(known, _)| *known != number);
+    fn forget_connection(&self, number: u64) {
+        self.lock_waiting().connections.retain(|(known, _)| *known != number);
     }
 }
 
@@ -100,7 +100,7 @@ impl Visitor {
     /// The connection has shown a token and may stay from now on.
     pub(super) fn is_known(&self) {
         self.known.store(true, Ordering::Release);
-        self.strangers.forget(self.number);
+        self.strangers.forget_connection(self.number);
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Doorway {
 }
 
 impl Doorway {
-    pub(super) fn of(listener: TcpListener) -> Doorway {
+    pub(super) fn from_listener(listener: TcpListener) -> Doorway {
         let most = MOST.min(descriptors::most() / PART);
         Doorway {
             listener,
@@ -131,7 +131,7 @@ impl Doorway {
 
 impl Doorway {
     /// The next connection. If this process has no descriptor left, clients wait until there is one.
-    async fn next(&mut self) -> (TcpStream, SocketAddr) {
+    async fn next_connection(&mut self) -> (TcpStream, SocketAddr) {
         loop {
             match self.listener.accept().await {
                 Ok(taken) => {
@@ -161,10 +161,10 @@ impl Listener for Doorway {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let (stream, address) = self.next().await;
+        let (stream, address) = self.next_connection().await;
         // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
-        let (visitor, ended) = self.strangers.comes(address);
+        let (visitor, ended) = self.strangers.add_connection(address);
         let limits = Limits { ended, late: Box::pin(sleep(HEAD)) };
         let framing = RequestFraming::default();
         (
@@ -206,18 +206,18 @@ impl Connection {
         }
         let limits = self.limits.as_mut()?;
         match Pin::new(&mut limits.ended).poll(cx) {
-            Poll::Ready(Ok(())) => Some(Farewell::crowded()),
+            Poll::Ready(Ok(())) => Some(Farewell::build_crowded()),
             // It is no longer among the strangers.
             Poll::Ready(Err(_)) => {
                 self.limits = None;
                 None
             }
-            Poll::Pending => limits.late.as_mut().poll(cx).is_ready().then(Farewell::late),
+            Poll::Pending => limits.late.as_mut().poll(cx).is_ready().then(Farewell::build_late),
         }
     }
 
     /// Begins the last answer.
-    fn part(&mut self, farewell: Farewell) {
+    fn begin_farewell(&mut self, farewell: Farewell) {
         if self.farewell.is_none() {
             let is_slow = self.visitor.strangers.may_leave_slowly();
             self.farewell = Some(if is_slow { farewell } else { farewell.without_waiting() });
@@ -245,22 +245,22 @@ impl Connection {
     }
 
     /// Begins the last answer if the parser begins to say that it refuses a request.
-    fn replace(&mut self, bytes: &[u8]) {
+    fn replace_refusal(&mut self, bytes: &[u8]) {
         if let Some(farewell) = Farewell::in_place_of(bytes) {
-            self.part(if self.refused.is_some() { Farewell::bare_line_feed() } else { farewell });
+            self.begin_farewell(if self.refused.is_some() { Farewell::bare_line_feed() } else { farewell });
         }
     }
 
     /// Says the last answer, if there is one.
     fn says_farewell(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         let farewell = self.farewell.as_mut()?;
-        Some(farewell.said(&mut self.stream, cx))
+        Some(farewell.write_on(&mut self.stream, cx))
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.visitor.strangers.forget(self.visitor.number);
+        self.visitor.strangers.forget_connection(self.visitor.number);
         if self.farewell.is_some() {
             self.visitor.strangers.leaving.fetch_sub(1, Ordering::AcqRel);
         }
@@ -276,7 +276,7 @@ impl AsyncRead for Connection {
         if self.farewell.is_none()
             && let Some(farewell) = self.must_end(cx)
         {
-            self.part(farewell);
+            self.begin_farewell(farewell);
         }
         // What it sends after that is not read, which looks like its end.
         if let Some(said) = self.says_farewell(cx) {
@@ -288,7 +288,7 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-        let found = self.framing.follow(read);
+        let found = self.framing.follow_bytes(read);
         if let Some((at, byte)) = found.and_then(|at| Some((at, read.get_mut(at)?))) {
             // No line may hold this byte, so the parser refuses the request, after the answers to those before it.
             *byte = 0;
@@ -302,7 +302,7 @@ impl AsyncRead for Connection {
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.replace(bytes);
+        self.replace_refusal(bytes);
         if self.farewell.is_some() {
             // Nothing comes after the last answer.
             return Poll::Ready(Ok(bytes.len()));
@@ -330,7 +330,7 @@ impl AsyncWrite for Connection {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let whole = || parts.iter().map(|part| part.len()).sum();
-        self.replace(parts.first().map_or(&[], |first| first));
+        self.replace_refusal(parts.first().map_or(&[], |first| first));
         if self.farewell.is_some() {
             return Poll::Ready(Ok(whole()));
         }

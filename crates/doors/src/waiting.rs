@@ -21,7 +21,7 @@ use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::runs::WorkflowRuns;
 
 /// Lists the waiting requests.
-pub(super) async fn approvals(
+pub(super) async fn list_approvals(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -31,7 +31,7 @@ pub(super) async fn approvals(
         let decides = moment.composition().has_role(&by, Role::Approve);
         // The names of other clients are not for a client without a role.
         let is_told = decides || moment.sees_all;
-        let may = if is_told { deciders(moment.composition()) } else { Vec::new() };
+        let may = if is_told { list_deciders(moment.composition()) } else { Vec::new() };
         let with_may = |one: WaitingRequest| {
             let mut value = one.as_json();
             if let Some(fields) = value.as_object_mut() {
@@ -39,20 +39,20 @@ pub(super) async fn approvals(
             }
             value
         };
-        let seen: Vec<Value> = requests(moment, decides)?.into_iter().map(with_may).collect();
+        let seen: Vec<Value> = list_requests(moment, decides)?.into_iter().map(with_may).collect();
         Ok(ReadValue(json!({"approvals": seen})))
     })
     .await
 }
 
 /// What waits for a person. A client that decides also sees what waits in the threads of others.
-pub(super) fn requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingRequest>, LogFault> {
+pub(super) fn list_requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingRequest>, LogFault> {
     let mut waiting = match decides && !moment.sees_all {
-        false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
+        false => persons::waiting_in(&*moment.reader, &*moment.read_state()?),
         true => persons::waiting(&*moment.of_all()),
     }?;
     if waiting.iter().any(|request| request.payload().is_none()) {
-        let whole = moment.whole()?;
+        let whole = moment.read_state()?;
         let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
         persons::name_outcomes(&mut waiting, &runs)?;
     }
@@ -60,7 +60,7 @@ pub(super) fn requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingR
 }
 
 /// Who may decide: the operator, and the clients with the role.
-pub(super) fn deciders(organism: &Composition) -> Vec<String> {
+pub(super) fn list_deciders(organism: &Composition) -> Vec<String> {
     let operator = Name::operator();
     let is_other = |name: &&Name| **name != operator && organism.has_role(name, Role::Approve);
     let clients = organism.clients.keys().filter(is_other).map(ToString::to_string);

@@ -36,7 +36,7 @@ struct Accounts {
 }
 
 impl Accounts {
-    fn spend(&mut self, client: &Name, cost: Duration, now: Duration) {
+    fn spend_time(&mut self, client: &Name, cost: Duration, now: Duration) {
         self.paid_at.retain(|_, paid_at| *paid_at > now);
         let own = self.paid_at.entry(client.clone()).or_insert(now);
         let own = *own;
@@ -46,14 +46,14 @@ impl Accounts {
         self.paid_at.insert(client.clone(), paid_at);
     }
 
-    fn wait(&self, client: &Name, now: Duration) -> Duration {
+    fn measure_wait(&self, client: &Name, now: Duration) -> Duration {
         let paid_at = self.paid_at.get(client).copied().unwrap_or_default();
         paid_at.saturating_sub(now.saturating_add(AHEAD))
     }
 
     /// The position of an event at a moment. Pages that are told within one pace are told of the same position, so that
     /// they can share what they ask for; a page that knows it already hears of the end.
-    fn position(&mut self, told: Option<Position>, end: Position, now: Duration) -> Position {
+    fn choose_position(&mut self, told: Option<Position>, end: Position, now: Duration) -> Position {
         let recent = self.round.filter(|(began, _)| now.saturating_sub(*began) < PACE);
         match recent {
             Some((_, position)) if told.is_none_or(|told| told < position) => position,
@@ -71,57 +71,57 @@ pub(super) struct WatchBudget(Mutex<Accounts>);
 
 impl WatchBudget {
     /// Runs a refresh of a client and counts its processor time on the threads that run it.
-    pub(super) async fn counts<T>(&self, client: &Name, work: impl Future<Output = T>) -> T {
+    pub(super) async fn count_time<T>(&self, client: &Name, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         let mut cost = Duration::ZERO;
         let made = poll_fn(|context| {
-            let (spent, polled) = worked(|| work.as_mut().poll(context));
+            let (spent, polled) = measure_work(|| work.as_mut().poll(context));
             cost += spent;
             polled
         })
         .await;
-        self.spend(client, cost);
+        self.spend_time(client, cost);
         made
     }
 
     /// The same for work that blocks its thread.
     pub(super) fn counts_here<T>(&self, client: &Name, work: impl FnOnce() -> T) -> T {
-        let (spent, made) = worked(work);
-        self.spend(client, spent);
+        let (spent, made) = measure_work(work);
+        self.spend_time(client, spent);
         made
     }
 
     /// Waits until a page of a client may be told again.
-    pub(super) async fn turn(&self, client: &Name) {
+    pub(super) async fn wait_for_turn(&self, client: &Name) {
         let mut wait = PACE;
         while !wait.is_zero() {
             sleep(wait).await;
-            wait = self.accounts(|accounts| accounts.wait(client, now()));
+            wait = self.with_accounts(|accounts| accounts.measure_wait(client, read_clock()));
         }
     }
 
     /// The position to tell a page, which knows another one or none.
-    pub(super) fn position(&self, told: Option<Position>, end: Position) -> Position {
-        self.accounts(|accounts| accounts.position(told, end, now()))
+    pub(super) fn choose_position(&self, told: Option<Position>, end: Position) -> Position {
+        self.with_accounts(|accounts| accounts.choose_position(told, end, read_clock()))
     }
 
-    fn spend(&self, client: &Name, cost: Duration) {
-        self.accounts(|accounts| accounts.spend(client, cost, now()));
+    fn spend_time(&self, client: &Name, cost: Duration) {
+        self.with_accounts(|accounts| accounts.spend_time(client, cost, read_clock()));
     }
 
-    fn accounts<T>(&self, work: impl FnOnce(&mut Accounts) -> T) -> T {
+    fn with_accounts<T>(&self, work: impl FnOnce(&mut Accounts) -> T) -> T {
         // The accounts are valid after every step, so they are even if the lock is poisoned.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn worked<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+fn measure_work<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let before = thread_worked();
     let made = work();
     (thread_worked().saturating_sub(before), made)
 }
 
-fn now() -> Duration {
+fn read_clock() -> Duration {
     let Millis(ticks) = WallClock.ticks();
     Duration::from_millis(ticks)
 }
@@ -141,32 +141,32 @@ mod tests {
     #[test]
     fn h4_the_wait_grows_with_what_refreshes_cost_and_ends_when_time_has_paid() {
         let (mut accounts, alice) = (Accounts::default(), alice());
-        accounts.spend(&alice, ms(10), ms(1_000));
-        assert_eq!(accounts.wait(&alice, ms(1_000)), Duration::ZERO, "a small cost is paid ahead");
+        accounts.spend_time(&alice, ms(10), ms(1_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(1_000)), Duration::ZERO, "a small cost is paid ahead");
         for _ in 0..64 {
-            accounts.spend(&alice, ms(10), ms(1_000));
+            accounts.spend_time(&alice, ms(10), ms(1_000));
         }
         // 65 refreshes of 10 ms at a twentieth of a processor are 13 seconds, of which one is ahead.
-        assert_eq!(accounts.wait(&alice, ms(1_000)), ms(12_000));
-        assert_eq!(accounts.wait(&alice, ms(9_000)), ms(4_000));
-        assert_eq!(accounts.wait(&alice, ms(20_000)), Duration::ZERO);
-        accounts.spend(&alice, ms(60_000), ms(30_000));
-        assert_eq!(accounts.wait(&alice, ms(30_000)), MOST, "a burst has a bound");
-        accounts.spend(&alice, ms(1), ms(90_000));
-        assert_eq!(accounts.wait(&alice, ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
+        assert_eq!(accounts.measure_wait(&alice, ms(1_000)), ms(12_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(9_000)), ms(4_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(20_000)), Duration::ZERO);
+        accounts.spend_time(&alice, ms(60_000), ms(30_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(30_000)), MOST, "a burst has a bound");
+        accounts.spend_time(&alice, ms(1), ms(90_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
     }
 
     #[test]
     fn h4_a_client_that_spends_much_makes_only_its_own_pages_wait() {
         let (mut accounts, alice, bob) = (Accounts::default(), alice(), Name::parse("bob").unwrap());
-        accounts.spend(&bob, ms(60_000), ms(1_000));
-        assert_eq!(accounts.wait(&bob, ms(1_000)), MOST);
-        assert_eq!(accounts.wait(&alice, ms(1_000)), Duration::ZERO);
+        accounts.spend_time(&bob, ms(60_000), ms(1_000));
+        assert_eq!(accounts.measure_wait(&bob, ms(1_000)), MOST);
+        assert_eq!(accounts.measure_wait(&alice, ms(1_000)), Duration::ZERO);
         // While both spend, each has half of the time: together they take no more than one client alone.
-        accounts.spend(&alice, ms(100), ms(1_000));
-        assert_eq!(accounts.wait(&alice, ms(1_000)), ms(3_000));
-        accounts.spend(&alice, ms(100), ms(60_000));
-        assert_eq!(accounts.wait(&alice, ms(60_000)), ms(1_000), "who has paid shares nothing");
+        accounts.spend_time(&alice, ms(100), ms(1_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(1_000)), ms(3_000));
+        accounts.spend_time(&alice, ms(100), ms(60_000));
+        assert_eq!(accounts.measure_wait(&alice, ms(60_000)), ms(1_000), "who has paid shares nothing");
     }
 
     #[test]
@@ -175,8 +175,8 @@ mod tests {
             let (mut accounts, mut at, alice) = (Accounts::default(), Duration::ZERO, alice());
             for _ in 0..100 {
                 // Each is paid before the next, so the bound is never met.
-                accounts.spend(&alice, cost, at);
-                at += accounts.wait(&alice, at);
+                accounts.spend_time(&alice, cost, at);
+                at += accounts.measure_wait(&alice, at);
             }
             at
         };
@@ -187,7 +187,7 @@ mod tests {
     fn h4_pages_that_are_told_together_are_told_the_same_and_none_misses_the_end() {
         let mut accounts = Accounts::default();
         let at = |accounts: &mut Accounts, told: Option<u64>, end, moment| {
-            accounts.position(told.map(Position), Position(end), ms(moment)).0
+            accounts.choose_position(told.map(Position), Position(end), ms(moment)).0
         };
         assert_eq!(at(&mut accounts, None, 7, 1_000), 7);
         assert_eq!(at(&mut accounts, Some(5), 9, 1_020), 7, "within one pace all hear the same");
@@ -199,8 +199,8 @@ mod tests {
     async fn h4_the_processor_time_of_a_refresh_is_counted_on_each_of_its_threads() {
         let (budget, alice) = (WatchBudget::default(), alice());
         let busy = || (0..200_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
-        let paid_at = || budget.accounts(|accounts| accounts.paid_at.get(&alice).copied());
-        budget.counts(&alice, async { busy() }).await;
+        let paid_at = || budget.with_accounts(|accounts| accounts.paid_at.get(&alice).copied());
+        budget.count_time(&alice, async { busy() }).await;
         let first = paid_at();
         assert!(first.is_some(), "the poll is counted");
         budget.counts_here(&alice, busy);

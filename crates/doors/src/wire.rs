@@ -14,10 +14,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::api_types;
-use super::inbound::{earlier, key_of, larger};
+use super::inbound::{find_earlier, key_of, refuse_larger};
 use super::message_bounds::MessageBounds;
-use super::outcome::{outcome_within, waited};
-use super::request_refusals::{going, unfit_request};
+use super::outcome::{outcome_within, read_wait};
+use super::request_refusals::{describe_stopping, unfit_request};
 use systole_bus::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -59,7 +59,7 @@ impl WireDoor {
             Some(broker) => broker.failed_logins().await,
             None => return None,
         };
-        let task = tasks::start(TaskKind::Wire, serve(state, broker, first), async |_| ());
+        let task = tasks::start(TaskKind::Wire, serve_messages(state, broker, first), async |_| ());
         Some(WireDoor { close, task })
     }
 
@@ -71,7 +71,11 @@ impl WireDoor {
 }
 
 /// Takes messages until the door is closed or the broker is gone with its organism.
-async fn serve(state: Arc<WireState>, broker: Weak<Broker>, mut opened: Result<FailedLogins, String>) {
+async fn serve_messages(
+    state: Arc<WireState>,
+    broker: Weak<Broker>,
+    mut opened: Result<FailedLogins, String>,
+) {
     let mut closed = state.closed.clone();
     let mut is_deaf = false;
     loop {
@@ -80,7 +84,7 @@ async fn serve(state: Arc<WireState>, broker: Weak<Broker>, mut opened: Result<F
                 if std::mem::take(&mut is_deaf) {
                     tracing::info!("messages of clients are taken over the broker again");
                 }
-                if takes(&state, failed_logins, &mut closed).await {
+                if take_messages(&state, failed_logins, &mut closed).await {
                     return;
                 }
             }
@@ -101,7 +105,7 @@ async fn serve(state: Arc<WireState>, broker: Weak<Broker>, mut opened: Result<F
 }
 
 /// Takes messages until this opening ends; returns whether the door was closed.
-async fn takes(
+async fn take_messages(
     state: &Arc<WireState>,
     mut failed_logins: FailedLogins,
     closed: &mut watch::Receiver<bool>,
@@ -115,26 +119,28 @@ async fn takes(
         let Some(name) = state.clients.get(&knock.client) else {
             let words = "no client of this name connects over NATS";
             let fix = "`nats: true` under clients, and the configuration of the broker written again";
-            refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).fixed_by(fix)).await;
+            send_refusal(&knock.back, &Refusal::new(Code::IngressForbidden, words).fixed_by(fix)).await;
             continue;
         };
-        let bounds = state.bounds.of(name);
-        let held =
-            state.bounds.place(name).and_then(|place| Ok((place, bounds.room_now(knock.document.len())?)));
+        let bounds = state.bounds.bounds_of(name);
+        let held = state
+            .bounds
+            .take_place(name)
+            .and_then(|place| Ok((place, bounds.room_now(knock.document.len())?)));
         let (place, room) = match held {
             Ok(held) => held,
             Err(words) => {
                 let fix = "send it again later, with the same key";
-                refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
+                send_refusal(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
                 continue;
             }
         };
         let (client, back) = (name.clone(), knock.back.take());
         let (state, kind) = (state.clone(), TaskKind::Message(client.clone()));
         let work = async move {
-            let held = Box::new((room, bounds.turn().await));
-            if let Err(refusal) = taken(&state, client, knock, held, back.as_ref()).await {
-                refuse(&back, &refusal).await;
+            let held = Box::new((room, bounds.wait_for_turn().await));
+            if let Err(refusal) = take_message(&state, client, knock, held, back.as_ref()).await {
+                send_refusal(&back, &refusal).await;
             }
             drop(place);
         };
@@ -143,20 +149,20 @@ async fn takes(
     }
 }
 
-async fn refuse(back: &Option<ReplyRoute>, refusal: &Refusal) {
+async fn send_refusal(back: &Option<ReplyRoute>, refusal: &Refusal) {
     // A sender without a reply path hears nothing; the log has the refusals of payloads.
     if let Some(back) = back {
-        say(back, &api_types::ApiRefusal::from(refusal), Some(refusal.code)).await;
+        send_words(back, &api_types::ApiRefusal::from(refusal), Some(refusal.code)).await;
     }
 }
 
-async fn say(back: &ReplyRoute, words: &impl Serialize, code: Option<Code>) {
+async fn send_words(back: &ReplyRoute, words: &impl Serialize, code: Option<Code>) {
     let body = serde_json::to_vec(words).unwrap_or_default();
     back.say(body, code.map(Code::as_str)).await;
 }
 
 /// Hands a message in, and answers its sender.
-async fn taken(
+async fn take_message(
     state: &WireState,
     client: Name,
     knock: UnreadMessage,
@@ -165,13 +171,13 @@ async fn taken(
 ) -> Result<(), Box<Refusal>> {
     let UnreadMessage { key, to, thread, wait, document, .. } = knock;
     let key = key_of(key).map_err(|words| Box::new(unfit_request(words)))?;
-    let wait = wait.as_deref().map(waited).transpose()?;
+    let wait = wait.as_deref().map(read_wait).transpose()?;
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {
-        let too_large = larger(limit, None, &document);
+        let too_large = refuse_larger(limit, None, &document);
         return match state.front.record_refusal(client, key, too_large).await {
             Some(SenderReply::Refused(refusal)) => Err(refusal),
-            _ => Err(Box::new(going())),
+            _ => Err(Box::new(describe_stopping())),
         };
     }
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
@@ -179,31 +185,31 @@ async fn taken(
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(&state.front, &receipt, &key).await,
+                None => find_earlier(&state.front, &receipt, &key).await,
             };
-            api_types::ApiReceipt::of(&receipt, position, key.as_str())
+            api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str())
         }
         Some(SenderReply::Refused(refusal)) => return Err(refusal),
-        Some(SenderReply::Done) | None => return Err(Box::new(going())),
+        Some(SenderReply::Done) | None => return Err(Box::new(describe_stopping())),
     };
     let Some(back) = back else { return Ok(()) };
-    say(back, &receipt, None).await;
+    send_words(back, &receipt, None).await;
     if let Some(wait) = wait {
         let mut closed = state.closed.clone();
         let came = tokio::select! {
             came = outcome_within(&state.front, &receipt, wait) => came,
-            _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open(&receipt),
+            _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open_call(&receipt),
         };
-        tell(back, came).await;
+        send_outcome(back, came).await;
     }
     Ok(())
 }
 
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
-async fn tell(back: &ReplyRoute, came: api_types::MessageOutcome) {
+async fn send_outcome(back: &ReplyRoute, came: api_types::MessageOutcome) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
     if back.fits(&body) {
         return back.say(body, None).await;
     }
-    say(back, &api_types::MessageOutcome { payload: None, ..came }, None).await;
+    send_words(back, &api_types::MessageOutcome { payload: None, ..came }, None).await;
 }

@@ -53,7 +53,8 @@ impl WitnessDoor {
         let (close, closed) = oneshot::channel::<()>();
         let work = async move {
             let closing = async { drop(closed.await) };
-            let served = axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await;
+            let served =
+                axum::serve(Doorway::from_listener(listener), service).with_graceful_shutdown(closing).await;
             if let Err(error) = served {
                 (state.report)(&format!("the door stopped by itself: {error}"));
             }
@@ -80,7 +81,7 @@ async fn add_checkpoint(
     };
     let from = visitor.address;
     // It syncs a file. Requests are answered one after another.
-    let answered = tokio::task::spawn_blocking(move || answer(&state, from, &body)).await;
+    let answered = tokio::task::spawn_blocking(move || answer_checkpoint(&state, from, &body)).await;
     answered.unwrap_or_else(|_| {
         (StatusCode::INTERNAL_SERVER_ERROR, "the witness failed; nothing was cosigned\n").into_response()
     })
@@ -99,13 +100,13 @@ async fn last_checkpoint(State(state): State<Arc<WitnessState>>, Path(origin): P
     }
 }
 
-fn answer(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {
+fn answer_checkpoint(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {
     let seconds = WallClock.now().0 / 1000;
     // Every change of the book is complete before anything can panic.
     let answer = state.book.lock().unwrap_or_else(PoisonError::into_inner).answer(body, seconds);
     match answer {
         Ok(answer) => {
-            (state.report)(&reported(from, &answer));
+            (state.report)(&describe_answer(from, &answer));
             let status = StatusCode::from_u16(answer.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             (status, [(header::CONTENT_TYPE, answer.content_type())], answer.body()).into_response()
         }
@@ -117,7 +118,7 @@ fn answer(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {
 }
 
 /// The answer, for the person who runs the witness.
-fn reported(from: SocketAddr, answer: &WitnessAnswer) -> String {
+fn describe_answer(from: SocketAddr, answer: &WitnessAnswer) -> String {
     match answer {
         WitnessAnswer::Cosigned(checkpoint) => {
             let checkpoint = checkpoint.checkpoint();

@@ -24,7 +24,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
     if let Some(elsewhere) = OrganismElsewhere::of(place)? {
         let mut exits = Vec::new();
         for order in &orders {
-            let answered = elsewhere.client.rule(&order.request.to_string(), &spoken(order));
+            let answered = elsewhere.client.rule_request(&order.request.to_string(), &spoken(order));
             exits.push(match elsewhere.decided(answered)? {
                 Ok(ruled) => done(screen, &ruled, true),
                 Err(refusal) => not_done(screen, several.then_some(order.request), &refusal),
@@ -36,9 +36,9 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
     let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
     if let Some(run) = RunFile::find_running(&log) {
         place.set_nothing(screen, &run)?;
-        let client = DoorClient::of(&run);
+        let client = DoorClient::from_run_file(&run);
         while let Some(order) = left.peek() {
-            match client.rule(&order.request.to_string(), &spoken(order)) {
+            match client.rule_request(&order.request.to_string(), &spoken(order)) {
                 Ok(Ok(ruled)) => exits.push(done(screen, &ruled, true)),
                 Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.request), &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting reports that.
@@ -71,7 +71,13 @@ fn spoken(order: &PersonOrder) -> ApiRuling {
         PersonDecision::Approve | PersonDecision::Reject => (None, None),
     };
     let hash = order.hash.map(|hash| hash.to_string());
-    ApiRuling { outcome: DecisionOutcome::of(&order.says), note: order.note.clone(), hash, payload, choice }
+    ApiRuling {
+        outcome: DecisionOutcome::from_decision(&order.says),
+        note: order.note.clone(),
+        hash,
+        payload,
+        choice,
+    }
 }
 
 async fn in_process(
@@ -84,7 +90,7 @@ async fn in_process(
     let organism = Box::pin(here::start_without_deliveries(screen, place, file)).await?;
     let mut exit = CommandExit::Done;
     for order in orders {
-        let (id, ruled) = (order.request, DecisionAccepted::of(order.request, &order.says));
+        let (id, ruled) = (order.request, DecisionAccepted::from_decision(order.request, &order.says));
         let ended = match organism.handle().rule_request(order).await {
             Some(SenderReply::Refused(refusal)) => {
                 not_done(screen, several.then_some(id), &ApiRefusal::from(&*refusal))

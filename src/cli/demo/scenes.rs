@@ -36,7 +36,7 @@ pub(super) fn until_a_model_speaks(
 ) -> Result<HalfSaid, Fault> {
     let mut said = HalfSaid { position: from, agent: String::new(), words: String::new() };
     let mut waits = false;
-    for heard in client.voices(from, root, Some(stage::PATIENCE))? {
+    for heard in client.follow_reports(from, root, Some(stage::PATIENCE))? {
         match heard? {
             FollowerEvent::Record(record) => {
                 said.position = said.position.max(record.position);
@@ -100,7 +100,7 @@ pub(super) fn until_a_person_is_asked(
     restarted: u32,
 ) -> Result<ApiRecord, Fault> {
     let (mut again, mut last_call) = (Vec::new(), None);
-    for record in client.events(from, Some(root), Some(stage::PATIENCE))? {
+    for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
         match (record.kind.as_str(), record.code.as_deref()) {
             ("attempt", Some("model.unknown-outcome")) => again.extend(record.to),
@@ -151,7 +151,9 @@ pub(super) fn decide(page: &Page, client: &DoorClient, request: &ApiRecord) -> R
     let hash = page::attribute(&request.body, "hash");
     let note = note.map(str::to_owned);
     // A request that expires at the same moment is not a fault: the log has the outcome.
-    if let Err(refusal) = client.rule(&id, &ApiRuling { outcome, note, hash, payload: None, choice: None })? {
+    if let Err(refusal) =
+        client.rule_request(&id, &ApiRuling { outcome, note, hash, payload: None, choice: None })?
+    {
         page.line(Style::Plain, &refusal.message);
     }
     Ok(())
@@ -164,7 +166,7 @@ pub(super) fn until_it_is_answered(
     root: &str,
     from: u64,
 ) -> Result<ApiRecord, Fault> {
-    for record in client.events(from, Some(root), Some(stage::PATIENCE))? {
+    for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
         match (record.kind.as_str(), record.code.as_deref()) {

@@ -79,14 +79,14 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
 
 /// Passes one message on. Its answer is written by a thread of its own.
 fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
-    let mut answered = door.post(line);
+    let mut answered = door.post_message(line);
     if let Err(fault) = &answered
         && let Some(found) = find()
     {
         *door = found;
         // The message may only go out again if no organism had it.
         if fault.is_unsent {
-            answered = door.post(line);
+            answered = door.post_message(line);
         }
     }
     match answered {

@@ -108,7 +108,7 @@ async fn reached(log: &Path) -> Option<RunFile> {
 /// The door of a running organism, with the client's token or that of the client `mcp`.
 fn door_of(run: &RunFile, own: Option<&Credential>, session: &str) -> Option<McpClient> {
     let token = own.or(run.mcp.as_ref())?;
-    Some(McpClient::of(run.address, token, session.to_owned()))
+    Some(McpClient::new(run.address, token, session.to_owned()))
 }
 
 /// Where the token of a client is.
@@ -167,7 +167,7 @@ impl Served {
         let (keyring, guest) = drawn.map_err(machine("the random bytes of a credential"))?;
         let log = file.log.clone();
         // Other machines are for `systole run`: this organism ends with its host.
-        let bound = http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
+        let bound = http::bind_address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
         let bound = bound.map_err(|unopened| screen.fail(CommandExit::Unavailable, unopened))?;
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
         let organism = Box::pin(here::start(screen, place, file)).await?;

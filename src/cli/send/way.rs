@@ -101,7 +101,7 @@ impl Way<'_> {
             }
             Way::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
-                let cancelled = apart(move || client.cancel(thread.as_str())).await;
+                let cancelled = apart(move || client.cancel_thread(thread.as_str())).await;
                 cancelled.map_or(Decided::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }
@@ -155,7 +155,7 @@ impl Way<'_> {
                 let front = organism.handle();
                 let began = front.began().0;
                 // All threads, because `sys` reports a program that does not run.
-                let follower = Follower::after(front, Position(began.min(from)), None);
+                let follower = Follower::follow_after(front, Position(began.min(from)), None);
                 let hearing = front.listen(Some(Position(from)), own.clone());
                 let watching = ProgressFollower::new(follower, Some(hearing));
                 Source::Here(Box::new(Inside { watching, own, from, began, came: VecDeque::new() }))
@@ -282,7 +282,7 @@ fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
     let Ok(reader) = sqlite::open_reading(log) else { return VecDeque::new() };
     let reader: &dyn LogReader = &reader;
     let read = reader.records_after(Position(at)).map_while(Result::ok);
-    let told = read.map(|(at, record)| ApiRecord::of(at, &record));
+    let told = read.map(|(at, record)| ApiRecord::from_record(at, &record));
     told.filter(|record| is_within(record, own)).collect()
 }
 
@@ -293,7 +293,7 @@ fn tell(
     thread: &str,
     to_us: &mpsc::Sender<Result<FollowerEvent, DoorClientFault>>,
 ) {
-    match client.voices(from, thread, None) {
+    match client.follow_reports(from, thread, None) {
         Ok(mut voices) => while voices.next().is_some_and(|heard| to_us.blocking_send(heard).is_ok()) {},
         // If the receiver is gone, it does not need this.
         Err(unheard) => drop(to_us.blocking_send(Err(unheard))),
@@ -322,7 +322,7 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> 
         Some(SenderReply::Receipt(receipt, position)) => {
             let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
             let known = known.unwrap_or_default();
-            Decided::Done(ApiReceipt::of(&receipt, known, parcel.key.as_str()))
+            Decided::Done(ApiReceipt::from_receipt(&receipt, known, parcel.key.as_str()))
         }
         Some(SenderReply::Refused(refusal)) => Decided::Refused(Box::new(ApiRefusal::from(&*refusal))),
         Some(SenderReply::Done) | None => Decided::NoOrganism,

@@ -15,7 +15,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::{CallResult, ending};
+use systole_doors::ending::{CallResult, find_ending};
 use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_organism::replaying::comparison::RecordDifference;
@@ -114,7 +114,7 @@ impl<'a> JudgedReplay<'a> {
             record.header.code == Some(RecordCode::Role(MessageRole::Request)) && record.header.key.is_some()
         });
         for (position, request) in requests {
-            self.ends_alike(place, &ApiRecord::of(*position, request))?;
+            self.ends_alike(place, &ApiRecord::from_record(*position, request))?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl<'a> JudgedReplay<'a> {
             let refusal = self.replayed.refused.first().map(|refusal| refused::page(&refusal.into()));
             return Err(refusal.into_iter().fold(failed, Failed::came));
         };
-        match end_of(&self.records, &ApiRecord::of(*position, again)) {
+        match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
             Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
             Some((came, body)) => Err(Failed::new(place, format!("{call} ends in another way"))
                 .expected(in_words(&wanted))
@@ -188,8 +188,8 @@ fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallRe
         repeated: false,
     };
     records.iter().find_map(|(position, record)| {
-        let record = ApiRecord::of(*position, record);
-        ending(&receipt, &record).map(|ended| (ended, record.body))
+        let record = ApiRecord::from_record(*position, record);
+        find_ending(&receipt, &record).map(|ended| (ended, record.body))
     })
 }
 

@@ -19,7 +19,7 @@ use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::{CallResult, ending};
+use systole_doors::ending::{CallResult, find_ending};
 use systole_log::memory::MemoryLog;
 use systole_organism::plan::{LogPlace, RunPlan};
 use systole_organism::running::{ClientMessage, Organism};
@@ -138,7 +138,7 @@ impl Stage {
         match reply {
             Some(SenderReply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
-                self.last = Some(ApiReceipt::of(&receipt, position, key.as_str()));
+                self.last = Some(ApiReceipt::from_receipt(&receipt, position, key.as_str()));
                 Ok(())
             }
             Some(SenderReply::Refused(refusal)) => Err(refusal),
@@ -152,7 +152,7 @@ impl Stage {
         for placed in self.organism.reader().records_after(self.at).up_to(end) {
             let (position, record) = placed?;
             self.at = position;
-            let told = ApiRecord::of(position, &record);
+            let told = ApiRecord::from_record(position, &record);
             self.records.push((record, told));
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Stage {
     /// How the last message ended, with its record.
     pub(super) fn ending(&self) -> Option<(CallResult, ApiRecord)> {
         let last = self.last.as_ref()?;
-        self.records.iter().find_map(|(_, told)| Some((ending(last, told)?, told.clone())))
+        self.records.iter().find_map(|(_, told)| Some((find_ending(last, told)?, told.clone())))
     }
 
     /// The requests that wait for a person.

@@ -20,7 +20,7 @@ use super::house::RunFolder;
 use super::orders::{DoneOrder, OrderAction};
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
 use systole_doors::client::OutgoingMessage;
-use systole_doors::ending::{CallResult, ending};
+use systole_doors::ending::{CallResult, find_ending};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.
@@ -198,7 +198,7 @@ impl Client {
         loop {
             let Some((life, door)) = self.doorstep.at(seen) else { return Ok(None) };
             let thread = message.thread.as_deref();
-            match door.send(&OutgoingMessage { key: &message.key, to: None, thread, document }) {
+            match door.send_message(&OutgoingMessage { key: &message.key, to: None, thread, document }) {
                 Ok(Ok(receipt)) => {
                     self.write(message, Some(&receipt), None, None)?;
                     // Sometimes it sends once more: the receipt must be the same.
@@ -235,7 +235,7 @@ impl Client {
             return;
         }
         if let (Some(thread), Some((_, door))) = (self.roots.pop(), self.doorstep.now())
-            && let Ok(Ok(_)) = door.cancel(&thread)
+            && let Ok(Ok(_)) = door.cancel_thread(&thread)
         {
             self.tally.orders.push(DoneOrder { on: thread, deed: OrderAction::Cancelled });
         }
@@ -244,7 +244,7 @@ impl Client {
     /// Ends the oldest ticking root, if it is at rest; one at work is tried again later.
     fn end_a_ticking_one(&mut self) {
         let Some(thread) = self.ticking.pop_front() else { return };
-        let ended = self.doorstep.at(None).and_then(|(_, door)| door.end(&thread).ok());
+        let ended = self.doorstep.at(None).and_then(|(_, door)| door.end_thread(&thread).ok());
         match ended {
             Some(Ok(_)) => self.tally.orders.push(DoneOrder { on: thread, deed: OrderAction::Ended }),
             Some(Err(refusal)) if refusal.code == "thread.ended" => {}
@@ -261,10 +261,12 @@ impl Client {
         let mut seen = None;
         for _ in 0..LOOKS {
             let Some((life, door)) = self.doorstep.at(seen) else { break };
-            let found =
-                door.events(receipt.position, Some(&receipt.thread), Some(LOOK)).ok().and_then(|events| {
+            let found = door
+                .follow_records(receipt.position, Some(&receipt.thread), Some(LOOK))
+                .ok()
+                .and_then(|events| {
                     let mut records = events.map_while(Result::ok);
-                    records.find_map(|record| ending(&receipt, &record).map(|ending| (ending, record)))
+                    records.find_map(|record| find_ending(&receipt, &record).map(|ending| (ending, record)))
                 });
             if let Some((ending, record)) = found {
                 if let CallResult::Failed(code) = ending {

@@ -27,7 +27,7 @@ impl Doorstep {
         let reachable = self.board.reach(seen)?;
         if self.door.as_ref().is_none_or(|(life, _)| *life != reachable.life) {
             let run = self.house.as_seen_by(self.guest, reachable.run);
-            self.door = Some((reachable.life, DoorClient::of(&run)));
+            self.door = Some((reachable.life, DoorClient::from_run_file(&run)));
         }
         self.now()
     }

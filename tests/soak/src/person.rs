@@ -44,7 +44,7 @@ impl Person {
         while !self.board.wants_nothing() {
             let Some((life, door)) = self.doorstep.at(seen) else { break };
             seen = Some(life);
-            let Ok(events) = door.events(after, Some("sys"), Some(LOOK)) else { continue };
+            let Ok(events) = door.follow_records(after, Some("sys"), Some(LOOK)) else { continue };
             for record in events.map_while(Result::ok) {
                 if let Some(request) = read_request(record.body.as_bytes())
                     && !decide(door, &record, &request, &self.dice, &mut self.orders)
@@ -89,7 +89,7 @@ fn decide(
         _ => return true,
     };
     let id = request.id.to_string();
-    let Ok(heard) = door.rule(&id, &ruling) else { return false };
+    let Ok(heard) = door.rule_request(&id, &ruling) else { return false };
     if heard.is_ok() {
         let deed = match ruling.outcome {
             DecisionOutcome::Approved => OrderAction::Approved,
@@ -101,7 +101,8 @@ fn decide(
         orders.push(DoneOrder { on: id.clone(), deed });
         if dice.percent(10) {
             // A decision is final: if this one were accepted, the judge would find two outcomes.
-            let _refused = door.rule(&id, &said(DecisionOutcome::Rejected, Some("on second thoughts"), None));
+            let _refused =
+                door.rule_request(&id, &said(DecisionOutcome::Rejected, Some("on second thoughts"), None));
         }
     }
     true
@@ -112,7 +113,7 @@ fn amendment(door: &DoorClient, record: &ApiRecord, request: &ApprovalRequest) -
     let hash = request.hash.to_string();
     let from = record.position.saturating_sub(BEFORE);
     let root = request.thread.root_of();
-    let mut events = door.events(from, Some(root.as_str()), Some(LOOK)).ok()?.map_while(Result::ok);
+    let mut events = door.follow_records(from, Some(root.as_str()), Some(LOOK)).ok()?.map_while(Result::ok);
     let waits = events.find(|waits| hex(waits.body.as_bytes()) == hash)?;
     Some(waits.body.replace("<mark>plain</mark>", "<mark>amended</mark>"))
 }

@@ -56,13 +56,13 @@ impl Warden {
     fn halt(&mut self, thread: Option<&str>) {
         let Some((_, door)) = self.doorstep.at(None) else { return };
         // Whether or not the order arrived, it is undone below.
-        let _heard = door.steer(thread, true, Some("a look around"));
+        let _heard = door.pause_or_resume(thread, true, Some("a look around"));
         let most_ms = if thread.is_some() { HALT_MS } else { HALT_ALL_MS };
         let moment = Duration::from_millis(self.dice.below(most_ms));
         self.board.pause(moment);
         let mut seen = None;
         while let Some((life, door)) = self.doorstep.at(seen) {
-            match door.steer(thread, false, None) {
+            match door.pause_or_resume(thread, false, None) {
                 Ok(Ok(_)) => return,
                 // A thread that is over need not be resumed.
                 Ok(Err(refusal)) if refusal.code.starts_with("thread.") => return,
@@ -76,8 +76,8 @@ impl Warden {
         let thread = self.board.thread_of_another(guests::WES.name, &mut self.dice);
         let (Some(thread), Some((_, door))) = (thread, self.doorstep.at(None)) else { return };
         let (done, deed) = match at_rest {
-            true => (door.end(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Ended),
-            false => (door.cancel(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Cancelled),
+            true => (door.end_thread(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Ended),
+            false => (door.cancel_thread(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Cancelled),
         };
         if done {
             self.orders.push(DoneOrder { on: thread, deed });

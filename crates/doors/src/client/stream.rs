@@ -46,7 +46,7 @@ pub(super) struct Frames {
 
 impl Frames {
     /// The events in the body of an answer.
-    pub(super) fn of(response: Response<Body>, address: String) -> Frames {
+    pub(super) fn from_response(response: Response<Body>, address: String) -> Frames {
         Frames { lines: BufReader::new(response.into_body().into_reader()), address }
     }
 
@@ -60,19 +60,19 @@ impl Frames {
                     return Some(Err(DoorClientFault::TooLong { address: self.address.clone() }));
                 }
                 Ok(_) => {}
-                Err(error) => return Some(Err(self.broken(&error))),
+                Err(error) => return Some(Err(self.describe_break(&error))),
             }
             if let Some(event) = line.strip_prefix("event:") {
                 event.trim().clone_into(&mut kind);
             }
             // The data line has everything else; the id only repeats a part of it.
             if let Some(json) = line.strip_prefix("data:") {
-                return Some(self.read(json.trim(), &kind));
+                return Some(self.read_event(json.trim(), &kind));
             }
         }
     }
 
-    fn read(&self, json: &str, kind: &str) -> Result<api_types::FollowerEvent, DoorClientFault> {
+    fn read_event(&self, json: &str, kind: &str) -> Result<api_types::FollowerEvent, DoorClientFault> {
         let strange = |words: String| DoorClientFault::Strange {
             address: self.address.clone(),
             status: StatusCode::OK.as_u16(),
@@ -91,7 +91,7 @@ impl Frames {
         read.map_err(|error| strange(error.to_string()))
     }
 
-    fn broken(&self, error: &std::io::Error) -> DoorClientFault {
+    fn describe_break(&self, error: &std::io::Error) -> DoorClientFault {
         let late = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
         if matches!(late, Some(ureq::Error::Timeout(_))) || error.kind() == std::io::ErrorKind::TimedOut {
             return DoorClientFault::TooLate;

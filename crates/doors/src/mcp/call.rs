@@ -7,7 +7,7 @@ use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::api_types::ApiReceipt;
-use crate::inbound::{earlier, key_of};
+use crate::inbound::{find_earlier, key_of};
 use crate::json_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
@@ -24,27 +24,27 @@ pub(super) enum BegunCall {
 }
 
 /// Begins a call.
-pub(super) async fn begin(
+pub(super) async fn begin_call(
     front: &OrganismHandle,
     client: &Name,
     params: &RpcParams,
 ) -> Result<BegunCall, RpcFault> {
     let Some(name) = &params.name else {
-        return Err(RpcFault::params("params.name, the tool, is missing; tools/list names the tools"));
+        return Err(RpcFault::refuse_params("params.name, the tool, is missing; tools/list names the tools"));
     };
     is_known(params)?;
-    let key =
-        key_of(said(params, KEY)?).map_err(|words| RpcFault::params(format!("_meta[\"{KEY}\"]: {words}")))?;
-    let thread = said(params, THREAD)?;
+    let key = key_of(read_meta(params, KEY)?)
+        .map_err(|words| RpcFault::refuse_params(format!("_meta[\"{KEY}\"]: {words}")))?;
+    let thread = read_meta(params, THREAD)?;
     let organism = front.composition().clone();
-    let tool = tools::named(&organism, client, name)?;
+    let tool = tools::find_tool(&organism, client, name)?;
     let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
     let document = match json_payload::of_json(&organism, tool.taken, arguments.as_bytes()) {
         Ok(document) => document,
         Err(Refused { refusal, kept: None }) => {
-            return Err(RpcFault::unavailable(refusal.message.to_string()));
+            return Err(RpcFault::refuse_unavailable(refusal.message.to_string()));
         }
-        Err(refused) => return told(front.record_refusal(client.clone(), key, refused).await),
+        Err(refused) => return read_reply(front.record_refusal(client.clone(), key, refused).await),
     };
     let to = Some(tool.listener.name.to_string());
     let message = ClientMessage { client: client.clone(), key: key.clone(), document, to, thread };
@@ -52,21 +52,23 @@ pub(super) async fn begin(
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(front, &receipt, &key).await,
+                None => find_earlier(front, &receipt, &key).await,
             };
-            Ok(BegunCall::Open(ApiReceipt::of(&receipt, position, key.as_str())))
+            Ok(BegunCall::Open(ApiReceipt::from_receipt(&receipt, position, key.as_str())))
         }
-        other => told(other),
+        other => read_reply(other),
     }
 }
 
-fn told(reply: Option<SenderReply>) -> Result<BegunCall, RpcFault> {
+fn read_reply(reply: Option<SenderReply>) -> Result<BegunCall, RpcFault> {
     match reply {
         Some(SenderReply::Refused(refusal)) => match refusal.code {
-            Code::IngressUnavailable => Err(RpcFault::unavailable(refusal.message.to_string())),
-            _ => Ok(BegunCall::Refused(results::refused(&refusal))),
+            Code::IngressUnavailable => Err(RpcFault::refuse_unavailable(refusal.message.to_string())),
+            _ => Ok(BegunCall::Refused(results::build_refusal(&refusal))),
         },
-        _ => Err(RpcFault::unavailable("the organism is stopping: call again later, with the same key")),
+        _ => {
+            Err(RpcFault::refuse_unavailable("the organism is stopping: call again later, with the same key"))
+        }
     }
 }
 
@@ -77,23 +79,23 @@ fn is_known(params: &RpcParams) -> Result<(), RpcFault> {
     let unknown = params.meta.keys().find(|key| key.starts_with(OURS) && !known.contains(&key.as_str()));
     let shown = unknown.map(|key| key.chars().take(80).collect::<String>());
     if let Some(key) = shown {
-        return Err(RpcFault::params(format!(
+        return Err(RpcFault::refuse_params(format!(
             "_meta[{key:?}] means nothing here; there are {KEY} and {THREAD}"
         )));
     }
     match params.meta.get("progressToken") {
-        Some(token) if !rpc::is_id(token) => {
-            Err(RpcFault::params("_meta.progressToken is a text or a whole number of at most 256 bytes"))
-        }
+        Some(token) if !rpc::is_id(token) => Err(RpcFault::refuse_params(
+            "_meta.progressToken is a text or a whole number of at most 256 bytes",
+        )),
         _ => Ok(()),
     }
 }
 
 /// A text that the client said in `_meta`.
-fn said(params: &RpcParams, key: &str) -> Result<Option<String>, RpcFault> {
+fn read_meta(params: &RpcParams, key: &str) -> Result<Option<String>, RpcFault> {
     match params.meta.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(RpcFault::params(format!("_meta[\"{key}\"] is not a text"))),
+        Some(_) => Err(RpcFault::refuse_params(format!("_meta[\"{key}\"] is not a text"))),
     }
 }

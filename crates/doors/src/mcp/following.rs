@@ -10,7 +10,7 @@ use super::open_calls::CallSeat;
 use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::{CallResult, ending};
+use crate::ending::{CallResult, find_ending};
 use crate::events::{Follower, FollowerBatch, ProgressFollower};
 use crate::outcome::ended_before;
 use systole_core::types::ids::{Name, ThreadId};
@@ -54,7 +54,7 @@ enum WaitEnd {
 
 impl OpenCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
-    pub(super) fn follow(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
+    pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(AHEAD);
         seat.waits_for(&self.receipt.thread);
         let work = async move {
@@ -66,18 +66,20 @@ impl OpenCall {
                 }
             };
             let end = tokio::select! {
-                last = self.last(&to_client) => WaitEnd::Told(last),
+                last = self.wait_for_last(&to_client) => WaitEnd::Told(last),
                 () = is_cancelled => WaitEnd::Cancelled,
                 () = to_client.closed() => WaitEnd::Left,
             };
-            let is_last = seat.leave();
+            let is_last = seat.leave_call();
             match end {
                 // A client that went away loses nothing: the log has the answer.
                 WaitEnd::Told(last) => drop(to_client.send(last).await),
-                WaitEnd::Cancelled => self.cancel().await,
+                WaitEnd::Cancelled => self.cancel_thread().await,
                 // In this revision a closed stream is how a client cancels. Another of its connections may have joined
                 // the call.
-                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => self.cancel().await,
+                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => {
+                    self.cancel_thread().await
+                }
                 WaitEnd::Left => {}
             }
         };
@@ -88,8 +90,8 @@ impl OpenCall {
 
     /// Ends the thread of the call, unless a person decides about it: hosts give up before a person has read. The
     /// decision counts, and the log keeps the answer.
-    async fn cancel(&self) {
-        if tasks::waits(&self.front, &self.receipt.thread).await.is_some() {
+    async fn cancel_thread(&self) {
+        if tasks::describe_wait(&self.front, &self.receipt.thread).await.is_some() {
             return;
         }
         let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
@@ -98,18 +100,18 @@ impl OpenCall {
     }
 
     /// The last message for the client.
-    async fn last(&self, to_client: &mpsc::Sender<Value>) -> Value {
+    async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>) -> Value {
         let thread = ThreadId::parse(&self.receipt.thread).ok();
         if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
             match ended_before(&self.front, &self.receipt, thread).await {
-                Ok(Some((ending, record))) => return self.result(&ending, &record),
+                Ok(Some((ending, record))) => return self.build_result(&ending, &record),
                 Ok(None) => {}
-                Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
+                Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             }
         }
         let from = Position(self.receipt.position);
         let hearing = self.progress.is_some().then(|| self.front.listen(None, thread.clone()));
-        let mut events = ProgressFollower::new(Follower::after(&self.front, from, thread), hearing);
+        let mut events = ProgressFollower::new(Follower::follow_after(&self.front, from, thread), hearing);
         let mut steps = 0;
         let late = tokio::time::sleep(PATIENCE);
         let mut late = std::pin::pin!(late);
@@ -119,62 +121,66 @@ impl OpenCall {
             let next = tokio::select! {
                 next = events.next() => next,
                 _ = signs.tick(), if self.progress.is_some() => {
-                    let waits = tasks::waits(&self.front, &self.receipt.thread).await;
-                    self.tell(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
+                    let waits = tasks::describe_wait(&self.front, &self.receipt.thread).await;
+                    self.send_progress(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
                     continue;
                 }
                 () = &mut late, if self.takes_tasks => {
-                    match tasks::created(&self.front, &self.receipt).await {
-                        Ok(task) => return rpc::result(&self.id, &task),
-                        Err(fault) => return fault.message(Some(&self.id)),
+                    match tasks::create_task(&self.front, &self.receipt).await {
+                        Ok(task) => return rpc::build_result(&self.id, &task),
+                        Err(fault) => return fault.build_message(Some(&self.id)),
                     }
                 }
             };
             match next {
                 Ok(Some(FollowerBatch::Records(records))) => {
                     for record in records {
-                        if let Some(ending) = ending(&self.receipt, &record) {
-                            return self.result(&ending, &record);
+                        if let Some(ending) = find_ending(&self.receipt, &record) {
+                            return self.build_result(&ending, &record);
                         }
-                        if let Some(words) = self.waits(&record).await {
-                            self.tell(to_client, &mut steps, &words);
+                        if let Some(words) = self.describe_wait(&record).await {
+                            self.send_progress(to_client, &mut steps, &words);
                         }
                     }
                 }
                 // A model's words come in pieces, and a host shows whole messages.
                 Ok(Some(FollowerBatch::Spoken(spoken))) if spoken.whole => {
-                    self.tell(to_client, &mut steps, &format!("{}: {}", spoken.listener, spoken.words));
+                    self.send_progress(
+                        to_client,
+                        &mut steps,
+                        &format!("{}: {}", spoken.listener, spoken.words),
+                    );
                 }
                 Ok(Some(FollowerBatch::Spoken(_))) => {}
                 Ok(None) => {
                     return self
-                        .cut("the organism has stopped, and goes on with the call when it runs again");
+                        .build_cut("the organism has stopped, and goes on with the call when it runs again");
                 }
-                Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
+                Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             }
         }
     }
 
-    fn result(&self, ending: &CallResult, record: &ApiRecord) -> Value {
-        let result = results::ended(self.front.composition(), &self.receipt, ending, record);
-        rpc::result(&self.id, &self.revision.complete(result))
+    fn build_result(&self, ending: &CallResult, record: &ApiRecord) -> Value {
+        let result = results::build_end(self.front.composition(), &self.receipt, ending, record);
+        rpc::build_result(&self.id, &self.revision.complete_result(result))
     }
 
     /// The answer in place of a result that cannot be waited for.
-    fn cut(&self, why: &str) -> Value {
+    fn build_cut(&self, why: &str) -> Value {
         let key = &self.receipt.key;
         let words = format!("{why}; call again with _meta[\"{}\"] = \"{key}\" for its answer", results::KEY);
-        rpc::RpcFault::unavailable(words).message(Some(&self.id))
+        rpc::RpcFault::refuse_unavailable(words).build_message(Some(&self.id))
     }
 
     /// What a call waits for since this record, if that is a person.
-    async fn waits(&self, record: &ApiRecord) -> Option<String> {
+    async fn describe_wait(&self, record: &ApiRecord) -> Option<String> {
         let may_hold = RecordKind::parse(&record.kind) == Some(RecordKind::Approval);
         (may_hold && self.progress.is_some()).then_some(())?;
-        tasks::waits(&self.front, &self.receipt.thread).await
+        tasks::describe_wait(&self.front, &self.receipt.thread).await
     }
 
-    fn tell(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {
+    fn send_progress(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {
         let Some(token) = &self.progress else { return };
         *steps += 1;
         let words = words.get(..words.floor_char_boundary(WORDS)).unwrap_or_default();

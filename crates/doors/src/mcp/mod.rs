@@ -45,48 +45,50 @@ const SESSION: &str = "mcp-session-id";
 /// Refuses every method but POST: this server sends nothing by itself, and has no session to end.
 pub(super) async fn only_post() -> Response {
     let words = "send messages to /mcp with POST; there is no stream to GET and no session to DELETE";
-    let fault = RpcFault::request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
-    ([(header::ALLOW, "POST")], fault.response(None)).into_response()
+    let fault = RpcFault::refuse_request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
+    ([(header::ALLOW, "POST")], fault.build_response(None)).into_response()
 }
 
 /// Takes one message, and answers it.
-pub(super) async fn post(
+pub(super) async fn post_message(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if let Some(words) = origin::refused(&headers) {
-        return RpcFault::request(words).with_status(StatusCode::FORBIDDEN).response(None);
+    if let Some(words) = origin::find_refusal(&headers) {
+        return RpcFault::refuse_request(words).with_status(StatusCode::FORBIDDEN).build_response(None);
     }
-    let streams = match form(&headers) {
+    let streams = match check_form(&headers) {
         Ok(streams) => streams,
-        Err((status, words)) => return RpcFault::request(words).with_status(status).response(None),
+        Err((status, words)) => {
+            return RpcFault::refuse_request(words).with_status(status).build_response(None);
+        }
     };
-    let bytes = match inbound::read(&state, &client, &headers, body).await {
+    let bytes = match inbound::read_body(&state, &client, &headers, body).await {
         Ok(bytes) => bytes,
         Err(unread) => return unread_response(&state, client, unread).await,
     };
-    let message = match rpc::read(&bytes) {
+    let message = match rpc::read_message(&bytes) {
         Ok(message) => message,
-        Err((id, fault)) => return fault.response(id.as_ref()),
+        Err((id, fault)) => return fault.build_response(id.as_ref()),
     };
-    let revision = match revision::of(&headers, &message) {
+    let revision = match revision::read_revision(&headers, &message) {
         Ok(revision) => revision,
-        Err(fault) => return fault.response(message.id.as_ref()),
+        Err(fault) => return fault.build_response(message.id.as_ref()),
     };
     let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
     let Some(id) = message.id.clone() else {
-        notified(&state, client, session, &message);
+        take_notification(&state, client, session, &message);
         return StatusCode::ACCEPTED.into_response();
     };
     let request = McpRequest { state, client, revision, session, id, streams };
     let id = request.id.clone();
-    request.answer(message).await.unwrap_or_else(|fault| fault.response(Some(&id)))
+    request.answer_request(message).await.unwrap_or_else(|fault| fault.build_response(Some(&id)))
 }
 
 /// Whether the client takes a stream. It must take JSON, and send it.
-fn form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
+fn check_form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
     let has = |name: header::HeaderName, kinds: &[&str]| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let mut kinds_sent =
@@ -108,16 +110,16 @@ fn form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
 async fn unread_response(state: &HttpState, client: Name, unread: Unread) -> Response {
     match inbound::key_of(None) {
         Ok(key) => inbound::unread_response(&state.front, client, key, unread).await,
-        Err(words) => RpcFault::unavailable(words).response(None),
+        Err(words) => RpcFault::refuse_unavailable(words).build_response(None),
     }
 }
 
 /// Acts on a notification. Only a cancelled request means anything here.
-fn notified(state: &HttpState, client: Name, session: Option<String>, message: &RpcMessage) {
+fn take_notification(state: &HttpState, client: Name, session: Option<String>, message: &RpcMessage) {
     if message.method == "notifications/cancelled"
         && let (Some(session), Some(id)) = (session, &message.params.request_id)
     {
-        state.open_calls.cancel(&CallName { client, session, id: id.to_string() });
+        state.open_calls.cancel_call(&CallName { client, session, id: id.to_string() });
     }
 }
 
@@ -132,32 +134,32 @@ struct McpRequest {
 }
 
 impl McpRequest {
-    async fn answer(self, message: RpcMessage) -> Result<Response, RpcFault> {
+    async fn answer_request(self, message: RpcMessage) -> Result<Response, RpcFault> {
         let stateless = self.revision == McpRevision::Stateless;
         let result = match message.method.as_str() {
-            "initialize" if !stateless => return self.initialize(&message.params),
-            "server/discover" if stateless => self.discover(),
+            "initialize" if !stateless => return self.answer_initialize(&message.params),
+            "server/discover" if stateless => self.answer_discover(),
             "ping" if !stateless => json!({}),
-            "tools/list" => self.list(&message.params).await?,
-            "tools/call" => return self.call(message).await,
+            "tools/list" => self.list_tools(&message.params).await?,
+            "tools/call" => return self.call_tool(message).await,
             "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => {
                 revision::needs_tasks(&message)?;
                 let Some(task) = &message.params.task_id else {
-                    return Err(RpcFault::params("params.taskId is missing"));
+                    return Err(RpcFault::refuse_params("params.taskId is missing"));
                 };
                 let (front, client) = (&self.state.front, &self.client);
                 match message.method.as_str() {
-                    "tasks/get" => tasks::get(front, client, task).await?,
-                    "tasks/cancel" => tasks::cancel(front, client, task).await?,
-                    _ => tasks::update(front, client, task).await?,
+                    "tasks/get" => tasks::get_task(front, client, task).await?,
+                    "tasks/cancel" => tasks::cancel_task(front, client, task).await?,
+                    _ => tasks::update_task(front, client, task).await?,
                 }
             }
-            other => return Err(self.unknown(other)),
+            other => return Err(self.refuse_method(other)),
         };
-        Ok(Json(rpc::result(&self.id, &result)).into_response())
+        Ok(Json(rpc::build_result(&self.id, &result)).into_response())
     }
 
-    fn unknown(&self, method: &str) -> RpcFault {
+    fn refuse_method(&self, method: &str) -> RpcFault {
         let shown: String = method.chars().take(80).collect();
         let known = match self.revision {
             McpRevision::Handshake => "initialize, ping, tools/list, tools/call",
@@ -165,68 +167,68 @@ impl McpRequest {
                 "server/discover, tools/list, tools/call, tasks/get, tasks/cancel, whose result is in tasks/get"
             }
         };
-        let fault = RpcFault::method(format!("there is no method {shown:?} here; there are {known}"));
+        let fault = RpcFault::refuse_method(format!("there is no method {shown:?} here; there are {known}"));
         match self.revision {
             McpRevision::Handshake => fault,
             McpRevision::Stateless => fault.with_status(StatusCode::NOT_FOUND),
         }
     }
 
-    fn server(&self) -> Value {
+    fn describe_server(&self) -> Value {
         json!({"name": self.state.front.composition().organism.as_str(), "title": "Systole", "version": env!("CARGO_PKG_VERSION")})
     }
 
-    fn instructions() -> &'static str {
+    fn write_instructions() -> &'static str {
         "Each tool sends a message to a listener of this organism. A result with isError says what to fix. \
          A call that waits for a1 waits for a person, who approves it elsewhere."
     }
 
-    fn initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
+    fn answer_initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
         let result = json!({
-            "protocolVersion": revision::agreed(params.protocol_version.as_deref()),
+            "protocolVersion": revision::choose_agreed(params.protocol_version.as_deref()),
             "capabilities": {"tools": {}},
-            "serverInfo": self.server(),
-            "instructions": McpRequest::instructions(),
+            "serverInfo": self.describe_server(),
+            "instructions": McpRequest::write_instructions(),
         });
         let session = match &self.session {
             Some(session) => session.clone(),
-            None => random_hex().map_err(|error| RpcFault::unavailable(error.to_string()))?,
+            None => random_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
         };
-        Ok(([(SESSION, session)], Json(rpc::result(&self.id, &result))).into_response())
+        Ok(([(SESSION, session)], Json(rpc::build_result(&self.id, &result))).into_response())
     }
 
-    fn discover(&self) -> Value {
-        self.revision.listed(json!({
-            "supportedVersions": revision::spoken(),
+    fn answer_discover(&self) -> Value {
+        self.revision.complete_list(json!({
+            "supportedVersions": revision::list_spoken(),
             "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
-            "instructions": McpRequest::instructions(),
-            "_meta": {"io.modelcontextprotocol/serverInfo": self.server()},
+            "instructions": McpRequest::write_instructions(),
+            "_meta": {"io.modelcontextprotocol/serverInfo": self.describe_server()},
         }))
     }
 
-    async fn list(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+    async fn list_tools(&self, params: &RpcParams) -> Result<Value, RpcFault> {
         if params.cursor.is_some() {
-            return Err(RpcFault::params("there is no such page: the first one has every tool"));
+            return Err(RpcFault::refuse_params("there is no such page: the first one has every tool"));
         }
         let (organism, client) = (self.state.front.composition().clone(), self.client.clone());
         // Many schemas take longer than a task may block.
-        let listed = tokio::task::spawn_blocking(move || tools::listed(&organism, &client)).await;
-        let listed = listed.map_err(|error| RpcFault::unavailable(error.to_string()))?;
-        Ok(self.revision.listed(json!({"tools": listed})))
+        let listed = tokio::task::spawn_blocking(move || tools::list_tools(&organism, &client)).await;
+        let listed = listed.map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?;
+        Ok(self.revision.complete_list(json!({"tools": listed})))
     }
 
-    async fn call(self, message: RpcMessage) -> Result<Response, RpcFault> {
+    async fn call_tool(self, message: RpcMessage) -> Result<Response, RpcFault> {
         let name = self.session.map(|session| CallName {
             client: self.client.clone(),
             session,
             id: self.id.to_string(),
         });
-        let seat = self.state.open_calls.enter(name)?;
-        let receipt = match call::begin(&self.state.front, &self.client, &message.params).await? {
+        let seat = self.state.open_calls.enter_call(name)?;
+        let receipt = match call::begin_call(&self.state.front, &self.client, &message.params).await? {
             BegunCall::Open(receipt) => receipt,
             BegunCall::Refused(result) => {
-                let result = self.revision.complete(result);
-                return Ok(Json(rpc::result(&self.id, &result)).into_response());
+                let result = self.revision.complete_result(result);
+                return Ok(Json(rpc::build_result(&self.id, &result)).into_response());
             }
         };
         let call = OpenCall {
@@ -238,7 +240,7 @@ impl McpRequest {
             progress: message.params.meta.get("progressToken").cloned(),
             takes_tasks: self.revision.takes_tasks(&message),
         };
-        let mut messages = call.follow(seat);
+        let mut messages = call.follow_call(seat);
         if self.streams {
             return Ok(Sse::new(RpcEvents(messages)).keep_alive(KeepAlive::default()).into_response());
         }

@@ -53,20 +53,20 @@ pub(super) struct CallSeat {
 
 impl OpenCalls {
     /// Takes a place. A name that waits already is refused.
-    pub(super) fn enter(&self, name: Option<CallName>) -> Result<CallSeat, RpcFault> {
+    pub(super) fn enter_call(&self, name: Option<CallName>) -> Result<CallSeat, RpcFault> {
         let Ok(seat) = self.seats.clone().try_acquire_owned() else {
-            return Err(RpcFault::unavailable(format!(
+            return Err(RpcFault::refuse_unavailable(format!(
                 "{CALLS} calls are waited for already: call again later"
             )));
         };
         let mut cancelled = None;
         if let Some(name) = &name {
             let (cancel, is_cancelled) = oneshot::channel();
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = lock_calls(&self.waiting);
             if waiting.named.contains_key(name) {
                 let words =
                     format!("a request with the id {} is still being answered: use a new id", name.id);
-                return Err(RpcFault::request(words));
+                return Err(RpcFault::refuse_request(words));
             }
             waiting.named.insert(name.clone(), Some(cancel));
             cancelled = Some(is_cancelled);
@@ -75,8 +75,8 @@ impl OpenCalls {
     }
 
     /// Cancels a call. Does nothing if the call has ended.
-    pub(super) fn cancel(&self, name: &CallName) {
-        let waiting = lock(&self.waiting).named.get_mut(name).and_then(Option::take);
+    pub(super) fn cancel_call(&self, name: &CallName) {
+        let waiting = lock_calls(&self.waiting).named.get_mut(name).and_then(Option::take);
         // A call that ended just now has nothing to cancel.
         let _told = waiting.map(|cancel| cancel.send(()));
     }
@@ -85,18 +85,18 @@ impl OpenCalls {
 impl CallSeat {
     /// Says which thread the call is in.
     pub(super) fn waits_for(&mut self, thread: &str) {
-        *lock(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
+        *lock_calls(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
         self.thread = Some(thread.to_owned());
     }
 
     /// Ends the wait. Returns whether no one else waits for the thread.
-    pub(super) fn leave(mut self) -> bool {
+    pub(super) fn leave_call(mut self) -> bool {
         self.stop_waiting()
     }
 
     fn stop_waiting(&mut self) -> bool {
         let Some(thread) = self.thread.take() else { return true };
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = lock_calls(&self.waiting);
         let left = waiting.threads.get_mut(&thread).map_or(0, |count| {
             *count -= 1;
             *count
@@ -112,12 +112,12 @@ impl Drop for CallSeat {
     fn drop(&mut self) {
         self.stop_waiting();
         if let Some(name) = &self.name {
-            lock(&self.waiting).named.remove(name);
+            lock_calls(&self.waiting).named.remove(name);
         }
     }
 }
 
-fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_calls<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is complete before anything can panic.
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }

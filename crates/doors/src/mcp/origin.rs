@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, header};
 
 /// Why the headers of a request are refused.
-pub(super) fn refused(headers: &HeaderMap) -> Option<String> {
+pub(super) fn find_refusal(headers: &HeaderMap) -> Option<String> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let of_host = host_of(host);
-    if !of_host.is_some_and(|name| is_localhost(name) || address(name).is_some()) {
+    if !of_host.is_some_and(|name| is_localhost(name) || read_address(name).is_some()) {
         return Some(format!(
             "the header Host is {host:?}: it must be localhost or an address; set it in the proxy in front of this door"
         ));
@@ -19,7 +19,7 @@ pub(super) fn refused(headers: &HeaderMap) -> Option<String> {
     let page = origin.split_once("://").and_then(|(_, authority)| host_of(authority));
     let is_here = page.is_some_and(|page| {
         is_localhost(page)
-            || address(page).is_some_and(|address| address.is_loopback())
+            || read_address(page).is_some_and(|address| address.is_loopback())
             || Some(page) == of_host
     });
     (!is_here).then(|| {
@@ -40,7 +40,7 @@ fn is_localhost(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
 }
 
-fn address(host: &str) -> Option<IpAddr> {
+fn read_address(host: &str) -> Option<IpAddr> {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
 }
 
@@ -54,7 +54,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().unwrap());
             origin.map(|origin| headers.insert(header::ORIGIN, origin.parse().unwrap()));
-            refused(&headers)
+            find_refusal(&headers)
         };
         for (host, origin) in [
             ("127.0.0.1:7474", None),

@@ -20,26 +20,31 @@ pub(super) const RECORD: &str = "systole/record";
 pub(super) const OURS: &str = "systole/";
 
 /// A payload that was refused: what an agent would see, byte for byte.
-pub(super) fn refused(refusal: &Refusal) -> Value {
-    plain(&String::from_utf8_lossy(&core_payload::system_error(refusal)), true)
+pub(super) fn build_refusal(refusal: &Refusal) -> Value {
+    build_text(&String::from_utf8_lossy(&core_payload::system_error(refusal)), true)
 }
 
 /// The result of a call that has ended.
-pub(super) fn ended(
+pub(super) fn build_end(
     organism: &Composition,
     receipt: &ApiReceipt,
     ending: &CallResult,
     record: &ApiRecord,
 ) -> Value {
     let mut result = match ending {
-        CallResult::Answered => answered(organism, record),
-        CallResult::Reported | CallResult::Partial => plain(&text(record), true),
+        CallResult::Answered => build_answer(organism, record),
+        CallResult::Reported | CallResult::Partial => build_text(&read_text(record), true),
         CallResult::Handled => {
             let words = format!("{} took it, and gives no answer", record.from);
             // A host that knows the form of the answer refuses a result without one.
-            plain(&words, matches!(answers(organism, record), [only] if form(organism, only).is_some()))
+            build_text(
+                &words,
+                matches!(find_answers(organism, record), [only] if find_model(organism, only).is_some()),
+            )
         }
-        CallResult::Failed(code) => plain(if record.body.is_empty() { code } else { &record.body }, true),
+        CallResult::Failed(code) => {
+            build_text(if record.body.is_empty() { code } else { &record.body }, true)
+        }
     };
     if let Some(fields) = result.as_object_mut() {
         let meta = json!({KEY: receipt.key, THREAD: receipt.thread, RECORD: receipt.id});
@@ -48,15 +53,15 @@ pub(super) fn ended(
     result
 }
 
-fn answered(organism: &Composition, record: &ApiRecord) -> Value {
+fn build_answer(organism: &Composition, record: &ApiRecord) -> Value {
     let payload = Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
     let known = payload.as_ref().and_then(|payload| {
-        let answer = answers(organism, record).iter().find(|one| one.name == *payload.name())?;
+        let answer = find_answers(organism, record).iter().find(|one| one.name == *payload.name())?;
         Some((payload, answer))
     });
-    let Some((payload, answer)) = known else { return plain(&text(record), false) };
-    let Some(model) = form(organism, answer) else { return plain(&payload.text(), false) };
-    let mut result = plain(&text(record), false);
+    let Some((payload, answer)) = known else { return build_text(&read_text(record), false) };
+    let Some(model) = find_model(organism, answer) else { return build_text(&payload.text(), false) };
+    let mut result = build_text(&read_text(record), false);
     if let (Some(fields), Ok(value)) = (result.as_object_mut(), model.to_json(record.body.as_bytes())) {
         fields.insert("structuredContent".to_owned(), value);
     }
@@ -64,18 +69,18 @@ fn answered(organism: &Composition, record: &ApiRecord) -> Value {
 }
 
 /// The model of an answer that has a form beside its text. `None` if it is one text.
-fn form(organism: &Composition, answer: &ElementSchema) -> Option<SchemaModel> {
-    let model = tools::model(organism, answer.schema)?;
+fn find_model(organism: &Composition, answer: &ElementSchema) -> Option<SchemaModel> {
+    let model = tools::find_model(organism, answer.schema)?;
     tools::answer_schema(&model, answer).map(|_| model)
 }
 
 /// What the listener of a record may answer.
-fn answers<'c>(organism: &'c Composition, record: &ApiRecord) -> &'c [ElementSchema] {
+fn find_answers<'c>(organism: &'c Composition, record: &ApiRecord) -> &'c [ElementSchema] {
     organism.listeners.get(record.from.as_str()).map_or(&[], |listener| &listener.returns)
 }
 
 /// The text of an answer: its words, if it is made of words alone, else the whole payload.
-fn text(record: &ApiRecord) -> String {
+fn read_text(record: &ApiRecord) -> String {
     let payload = Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
     let is_words = |payload: &Payload| {
         let name = payload.name();
@@ -84,6 +89,6 @@ fn text(record: &ApiRecord) -> String {
     payload.filter(is_words).map_or_else(|| record.body.clone(), |payload| payload.text())
 }
 
-fn plain(words: &str, is_error: bool) -> Value {
+fn build_text(words: &str, is_error: bool) -> Value {
     json!({"content": [{"type": "text", "text": words}], "isError": is_error})
 }

@@ -32,26 +32,26 @@ pub(super) enum McpRevision {
 }
 
 /// All revisions that are spoken, the newest first.
-pub(super) fn spoken() -> Vec<&'static str> {
+pub(super) fn list_spoken() -> Vec<&'static str> {
     std::iter::once(STATELESS).chain(HANDSHAKES).collect()
 }
 
 /// The revision that a handshake agrees on: the client's, or the newest that has a handshake.
-pub(super) fn agreed(wanted: Option<&str>) -> &'static str {
+pub(super) fn choose_agreed(wanted: Option<&str>) -> &'static str {
     HANDSHAKES.into_iter().find(|known| Some(*known) == wanted).unwrap_or(HANDSHAKE)
 }
 
 /// The revision of a message.
-pub(super) fn of(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevision, RpcFault> {
+pub(super) fn read_revision(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevision, RpcFault> {
     let said = message.params.meta.get(VERSION_KEY).and_then(Value::as_str);
     if message.method == "initialize" && said.is_none() {
         return Ok(McpRevision::Handshake);
     }
-    let shown = header(headers, "mcp-protocol-version")?;
+    let shown = read_header(headers, "mcp-protocol-version")?;
     if let (Some(said), Some(other), Some(_)) =
         (said, shown.filter(|shown| Some(*shown) != said), &message.id)
     {
-        return Err(mismatch("MCP-Protocol-Version", Some(other), said));
+        return Err(describe_mismatch("MCP-Protocol-Version", Some(other), said));
     }
     let named = match (said, shown) {
         (None, None) if message.method == "server/discover" => STATELESS,
@@ -62,14 +62,14 @@ pub(super) fn of(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevisio
         return Ok(McpRevision::Handshake);
     }
     if named != STATELESS {
-        let words = format!("MCP {named} is not spoken here: use {}", spoken().join(", "));
-        let data = json!({"supported": spoken(), "requested": named});
+        let words = format!("MCP {named} is not spoken here: use {}", list_spoken().join(", "));
+        let data = json!({"supported": list_spoken(), "requested": named});
         return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
     }
     // A notification may say less, because it has no answer.
     if message.id.is_some() {
         is_complete(message)?;
-        repeats(headers, message, shown, said)?;
+        check_repeats(headers, message, shown, said)?;
     }
     Ok(McpRevision::Stateless)
 }
@@ -87,11 +87,11 @@ fn is_complete(message: &RpcMessage) -> Result<(), RpcFault> {
         return Ok(());
     }
     let words = format!("_meta of a request in MCP {STATELESS} has these keys too: {}", missing.join(", "));
-    Err(RpcFault::params(words).with_status(axum::http::StatusCode::BAD_REQUEST))
+    Err(RpcFault::refuse_params(words).with_status(axum::http::StatusCode::BAD_REQUEST))
 }
 
 /// The headers say the same as the body.
-fn repeats(
+fn check_repeats(
     headers: &HeaderMap,
     message: &RpcMessage,
     shown: Option<&str>,
@@ -102,8 +102,8 @@ fn repeats(
         "tasks/get" | "tasks/update" | "tasks/cancel" => message.params.task_id.as_deref(),
         _ => None,
     };
-    let method = header(headers, "mcp-method")?;
-    let shown_name = header(headers, "mcp-name")?;
+    let method = read_header(headers, "mcp-method")?;
+    let shown_name = read_header(headers, "mcp-name")?;
     for (field, shown, said) in [
         ("MCP-Protocol-Version", shown, said),
         ("Mcp-Method", method, Some(message.method.as_str())),
@@ -112,13 +112,13 @@ fn repeats(
         // A name that a header cannot carry is encoded, and no name here needs that.
         let is_encoded = shown.is_some_and(|shown| shown.starts_with("=?base64?"));
         if said.is_some() && shown != said && !is_encoded {
-            return Err(mismatch(field, shown, said.unwrap_or_default()));
+            return Err(describe_mismatch(field, shown, said.unwrap_or_default()));
         }
     }
     Ok(())
 }
 
-fn mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
+fn describe_mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
     let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
     let words = format!("the header {field} {shown}, and the body says {said:?}");
     RpcFault::of_mcp(HEADER_MISMATCH, words, None)
@@ -140,7 +140,7 @@ fn names_tasks(message: &RpcMessage) -> bool {
 }
 
 /// A header, once and readable.
-fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, RpcFault> {
+fn read_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, RpcFault> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str()).transpose();
     match (first, values.next()) {
@@ -156,7 +156,7 @@ impl McpRevision {
     }
 
     /// A result as this revision has it.
-    pub(super) fn complete(self, mut result: Value) -> Value {
+    pub(super) fn complete_result(self, mut result: Value) -> Value {
         if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
             fields.entry("resultType").or_insert_with(|| json!("complete"));
         }
@@ -164,12 +164,12 @@ impl McpRevision {
     }
 
     /// A list that this revision lets a client keep. It is the client's own, and old at once.
-    pub(super) fn listed(self, mut result: Value) -> Value {
+    pub(super) fn complete_list(self, mut result: Value) -> Value {
         if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
             fields.insert("ttlMs".to_owned(), json!(0));
             fields.insert("cacheScope".to_owned(), json!("private"));
         }
-        self.complete(result)
+        self.complete_result(result)
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
 
     fn message(method: &str, params: &Value) -> RpcMessage {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        rpc::read(text.as_bytes()).unwrap_or_else(|(_, fault)| panic!("{fault:?}"))
+        rpc::read_message(text.as_bytes()).unwrap_or_else(|(_, fault)| panic!("{fault:?}"))
     }
 
     fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
@@ -188,9 +188,9 @@ mod tests {
     }
 
     fn told(fields: &[(&'static str, &str)], method: &str, params: &Value) -> String {
-        match of(&headers(fields), &message(method, params)) {
+        match read_revision(&headers(fields), &message(method, params)) {
             Ok(revision) => format!("{revision:?}"),
-            Err(fault) => fault.message(None)["error"].to_string(),
+            Err(fault) => fault.build_message(None)["error"].to_string(),
         }
     }
 
@@ -209,10 +209,10 @@ mod tests {
         );
         for older in HANDSHAKES {
             assert_eq!(told(&[("mcp-protocol-version", older)], "tools/list", &json!({})), "Handshake");
-            assert_eq!(agreed(Some(older)), older);
+            assert_eq!(choose_agreed(Some(older)), older);
         }
         assert_eq!(
-            (agreed(None), agreed(Some(STATELESS)), agreed(Some("2099-01-01"))),
+            (choose_agreed(None), choose_agreed(Some(STATELESS)), choose_agreed(Some("2099-01-01"))),
             (HANDSHAKE, HANDSHAKE, HANDSHAKE)
         );
         let unknown = json!({"_meta": {VERSION_KEY: "2099-01-01", CAPABILITIES_KEY: {}}});
@@ -221,7 +221,7 @@ mod tests {
         assert!(
             needs_tasks(&message("tasks/get", &call))
                 .unwrap_err()
-                .message(None)
+                .build_message(None)
                 .to_string()
                 .contains("-32021")
         );

@@ -68,22 +68,22 @@ impl RpcFault {
     }
 
     /// The message cannot be taken.
-    pub(super) fn request(message: impl Into<String>) -> RpcFault {
+    pub(super) fn refuse_request(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::BAD_REQUEST, REQUEST, message)
     }
 
     /// The parameters do not fit.
-    pub(super) fn params(message: impl Into<String>) -> RpcFault {
+    pub(super) fn refuse_params(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::OK, PARAMS, message)
     }
 
     /// There is no such method.
-    pub(super) fn method(message: impl Into<String>) -> RpcFault {
+    pub(super) fn refuse_method(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::OK, METHOD, message)
     }
 
     /// The organism cannot answer now.
-    pub(super) fn unavailable(message: impl Into<String>) -> RpcFault {
+    pub(super) fn refuse_unavailable(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::SERVICE_UNAVAILABLE, INTERNAL, message)
     }
 
@@ -98,7 +98,7 @@ impl RpcFault {
     }
 
     /// The answer to a request with this id; null if it is not known.
-    pub(super) fn message(&self, id: Option<&Value>) -> Value {
+    pub(super) fn build_message(&self, id: Option<&Value>) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
         if let (Some(error), Some(data)) = (error.as_object_mut(), &self.data) {
             error.insert("data".to_owned(), data.clone());
@@ -107,13 +107,13 @@ impl RpcFault {
     }
 
     /// The same as a response of the door.
-    pub(super) fn response(&self, id: Option<&Value>) -> Response {
-        (self.status, Json(self.message(id))).into_response()
+    pub(super) fn build_response(&self, id: Option<&Value>) -> Response {
+        (self.status, Json(self.build_message(id))).into_response()
     }
 }
 
 /// The answer to a request.
-pub(super) fn result(id: &Value, result: &Value) -> Value {
+pub(super) fn build_result(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
@@ -138,31 +138,32 @@ impl<'de> Deserialize<'de> for Wanted {
 }
 
 /// Reads a message. The fault comes with the id of the request, if that could be read.
-pub(super) fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, RpcFault)> {
+pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, RpcFault)> {
     let bare = |fault| (None, fault);
     match bytes.trim_ascii_start().first() {
         Some(b'{') => {}
         Some(b'[') => {
             let words = "a batch is not taken: send each message by itself";
-            return Err(bare(RpcFault::request(words)));
+            return Err(bare(RpcFault::refuse_request(words)));
         }
-        _ => return Err(bare(unread("it is no JSON object"))),
+        _ => return Err(bare(describe_unread("it is no JSON object"))),
     }
-    let written: Written = serde_json::from_slice(bytes).map_err(|error| bare(unread(&error.to_string())))?;
+    let written: Written =
+        serde_json::from_slice(bytes).map_err(|error| bare(describe_unread(&error.to_string())))?;
     let Written { jsonrpc, id: Wanted(id), method, params } = written;
     if let Some(id) = id.as_ref().filter(|id| !is_id(id)) {
         let shown: String = id.to_string().chars().take(80).collect();
         let words = format!(
             "the id of a request is a text or a whole number of at most {ID_BYTES} bytes, not {shown}"
         );
-        return Err(bare(RpcFault::request(words)));
+        return Err(bare(RpcFault::refuse_request(words)));
     }
     let told = |fault| (id.clone(), fault);
     if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
-        return Err(told(RpcFault::request("jsonrpc is not \"2.0\"")));
+        return Err(told(RpcFault::refuse_request("jsonrpc is not \"2.0\"")));
     }
     let Some(method) = method.as_ref().and_then(Value::as_str) else {
-        return Err(told(RpcFault::request(
+        return Err(told(RpcFault::refuse_request(
             "a method is missing: this server sends no requests that need an answer",
         )));
     };
@@ -170,14 +171,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, RpcFault)
         None | Some("null") => RpcParams::default(),
         Some(raw) => serde_json::from_str(raw).map_err(|error| {
             told(
-                RpcFault::params(format!("params of {method}: {error}")).with_status(StatusCode::BAD_REQUEST),
+                RpcFault::refuse_params(format!("params of {method}: {error}"))
+                    .with_status(StatusCode::BAD_REQUEST),
             )
         })?,
     };
     Ok(RpcMessage { id, method: method.to_owned(), params })
 }
 
-fn unread(why: &str) -> RpcFault {
+fn describe_unread(why: &str) -> RpcFault {
     RpcFault::new(StatusCode::BAD_REQUEST, PARSE, format!("the message cannot be read: {why}"))
 }
 
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> (Option<Value>, i64, String) {
-        let Err((id, fault)) = read(text.as_bytes()) else { panic!("{text} is taken") };
+        let Err((id, fault)) = read_message(text.as_bytes()) else { panic!("{text} is taken") };
         (id, fault.code, fault.message)
     }
 
@@ -233,7 +235,7 @@ mod tests {
     fn a_message_keeps_the_digits_of_its_arguments() {
         let text = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {"name": "add", "arguments": {"n": 123456789012345678901234567890}}}"#;
-        let Ok(message) = read(text.as_bytes()) else { panic!("it is refused") };
+        let Ok(message) = read_message(text.as_bytes()) else { panic!("it is refused") };
         assert_eq!((message.id, message.params.name.as_deref()), (Some(json!(7)), Some("add")));
         assert!(message.params.arguments.unwrap().get().contains("123456789012345678901234567890"));
     }

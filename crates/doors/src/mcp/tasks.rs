@@ -7,7 +7,7 @@ use super::results;
 use super::revision::McpRevision;
 use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::{CallResult, ending};
+use crate::ending::{CallResult, find_ending};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -44,7 +44,7 @@ struct TaskState {
 }
 
 /// Reads a task of a client.
-fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskState>, LogFault> {
+fn read_task(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskState>, LogFault> {
     let Some((thread, seq, record)) = read_id(id) else { return Ok(None) };
     let found = reader.of_thread(&thread, seq, 1)?.pop();
     let is_request = |code| code == Some(RecordCode::Role(MessageRole::Request));
@@ -54,7 +54,7 @@ fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskSt
     }) else {
         return Ok(None);
     };
-    let first = ApiRecord::of(position, &first);
+    let first = ApiRecord::from_record(position, &first);
     let (call, key) = (first.call.clone().unwrap_or_default(), first.key.clone().unwrap_or_default());
     let receipt = ApiReceipt {
         id: first.id.clone(),
@@ -71,9 +71,9 @@ fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskSt
         TaskState { receipt, created: first.time.clone(), touched: first.time, end: None, held: Vec::new() };
     for placed in reader.records_of(&thread, seq + 1) {
         let (position, record) = placed?;
-        let record = ApiRecord::of(position, &record);
+        let record = ApiRecord::from_record(position, &record);
         state.touched.clone_from(&record.time);
-        if let Some(end) = ending(&state.receipt, &record) {
+        if let Some(end) = find_ending(&state.receipt, &record) {
             state.end = Some((end, record));
             return Ok(Some(state));
         }
@@ -83,30 +83,30 @@ fn look(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskSt
 }
 
 /// The same without blocking. A task of another client is one that never was.
-async fn found(front: &OrganismHandle, client: &Name, id: &str) -> Result<TaskState, RpcFault> {
+async fn find_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<TaskState, RpcFault> {
     let (reader, client, id) = (front.reader().clone(), client.clone(), id.to_owned());
-    let looked = tokio::task::spawn_blocking(move || look(&*reader, &client, &id)).await;
+    let looked = tokio::task::spawn_blocking(move || read_task(&*reader, &client, &id)).await;
     match looked {
         Ok(Ok(Some(state))) => Ok(state),
-        Ok(Ok(None)) => Err(RpcFault::params("there is no such task")),
-        _ => Err(RpcFault::unavailable("the log cannot be read at the moment")),
+        Ok(Ok(None)) => Err(RpcFault::refuse_params("there is no such task")),
+        _ => Err(RpcFault::refuse_unavailable("the log cannot be read at the moment")),
     }
 }
 
-fn wording(held: &[String]) -> Option<String> {
+fn describe_holders(held: &[String]) -> Option<String> {
     (!held.is_empty()).then(|| format!("waits for {}: a person decides", held.join(", ")))
 }
 
 /// What a thread waits for, if that is a person. If the log cannot be read here, nothing is said.
-pub(super) async fn waits(front: &OrganismHandle, thread: &str) -> Option<String> {
+pub(super) async fn describe_wait(front: &OrganismHandle, thread: &str) -> Option<String> {
     let (reader, thread) = (front.reader().clone(), ThreadId::parse(thread).ok()?);
     let looked = tokio::task::spawn_blocking(move || held(&*reader, &thread)).await;
     let held = looked.ok()?.ok()?;
-    wording(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
+    describe_holders(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 impl TaskState {
-    fn shown(&self, front: &OrganismHandle) -> Value {
+    fn show_task(&self, front: &OrganismHandle) -> Value {
         let mut task = json!({
             "taskId": id_of(&self.receipt),
             "createdAt": self.created,
@@ -117,15 +117,15 @@ impl TaskState {
         });
         let own = match &self.end {
             None => {
-                let words = wording(&self.held);
+                let words = describe_holders(&self.held);
                 json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
             }
             Some((CallResult::Failed(code), _)) if code == Code::CancelledThread.as_str() => {
                 json!({"status": "cancelled", "statusMessage": "its thread was cancelled"})
             }
             Some((end, record)) => {
-                let result = results::ended(front.composition(), &self.receipt, end, record);
-                json!({"status": "completed", "result": McpRevision::Stateless.complete(result)})
+                let result = results::build_end(front.composition(), &self.receipt, end, record);
+                json!({"status": "completed", "result": McpRevision::Stateless.complete_result(result)})
             }
         };
         if let (Some(task), Value::Object(own)) = (task.as_object_mut(), own) {
@@ -136,9 +136,9 @@ impl TaskState {
 }
 
 /// The answer to a call that becomes a task.
-pub(super) async fn created(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
-    let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::unavailable(bad.to_string()))?;
-    let mut task = found(front, &client, &id_of(receipt)).await?.shown(front);
+pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
+    let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::refuse_unavailable(bad.to_string()))?;
+    let mut task = find_task(front, &client, &id_of(receipt)).await?.show_task(front);
     if let Some(fields) = task.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("task"));
     }
@@ -146,30 +146,30 @@ pub(super) async fn created(front: &OrganismHandle, receipt: &ApiReceipt) -> Res
 }
 
 /// `tasks/get`.
-pub(super) async fn get(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
-    let task = found(front, client, id).await?;
-    Ok(McpRevision::Stateless.complete(task.shown(front)))
+pub(super) async fn get_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    let task = find_task(front, client, id).await?;
+    Ok(McpRevision::Stateless.complete_result(task.show_task(front)))
 }
 
 /// `tasks/cancel`. A task that has ended stays as it is.
-pub(super) async fn cancel(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
-    let task = found(front, client, id).await?;
-    let done = McpRevision::Stateless.complete(json!({}));
+pub(super) async fn cancel_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    let task = find_task(front, client, id).await?;
+    let done = McpRevision::Stateless.complete_result(json!({}));
     let thread = ThreadId::parse(&task.receipt.thread).ok();
     let Some(thread) = thread.filter(|_| task.end.is_none()) else { return Ok(done) };
     match front.cancel_thread(client.clone(), thread).await {
         Some(SenderReply::Refused(refusal)) if refusal.code != Code::EndedThread => {
-            Err(RpcFault::params(refusal.message.to_string()))
+            Err(RpcFault::refuse_params(refusal.message.to_string()))
         }
         Some(_) => Ok(done),
-        None => Err(RpcFault::unavailable("the organism is stopping: cancel it when it runs again")),
+        None => Err(RpcFault::refuse_unavailable("the organism is stopping: cancel it when it runs again")),
     }
 }
 
 /// `tasks/update`: a task here never asks its client for anything.
-pub(super) async fn update(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
-    found(front, client, id).await?;
-    Err(RpcFault::params(
+pub(super) async fn update_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+    find_task(front, client, id).await?;
+    Err(RpcFault::refuse_params(
         "this task asks its client for nothing: only a person with the role `approve` decides",
     ))
 }

@@ -46,13 +46,13 @@ pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
             true => format!("{}-{}", listener.name.as_str(), taken.name.local),
             false => taken.name.local.to_string(),
         };
-        tools.push(OpenTool { name: free(&wanted, &mut taken_names), listener, taken });
+        tools.push(OpenTool { name: find_free_name(&wanted, &mut taken_names), listener, taken });
     }
     tools
 }
 
 /// A name in the letters that hosts and models take, and that no other tool has.
-fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
+fn find_free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     // There is room for the number behind it.
     let plain: String = wanted.chars().map(plain).take(NAME_BYTES - 8).collect();
@@ -66,7 +66,7 @@ fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
 }
 
 /// The tool of that name.
-pub(super) fn named<'c>(
+pub(super) fn find_tool<'c>(
     organism: &'c Composition,
     client: &Name,
     name: &str,
@@ -82,25 +82,25 @@ pub(super) fn named<'c>(
         None => format!("there are {}", known().take(32).collect::<Vec<_>>().join(", ")),
     };
     let shown: String = name.chars().take(80).collect();
-    Err(RpcFault::params(format!("no tool is called {shown:?}; {fix}")))
+    Err(RpcFault::refuse_params(format!("no tool is called {shown:?}; {fix}")))
 }
 
 /// The model of a schema of the organism.
-pub(crate) fn model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
+pub(crate) fn find_model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
     model_of(organism, &organism.schemas.get(schema.0)?.text)
 }
 
 /// The tools of a client, as `tools/list` shows them.
-pub(super) fn listed(organism: &Composition, client: &Name) -> Vec<Value> {
+pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
     let tools = open_to(organism, client);
     let elements = tools.iter().flat_map(|tool| std::iter::once(tool.taken).chain(&tool.listener.returns));
     let ids: BTreeSet<usize> = elements.map(|element| element.schema.0).collect();
     let models: BTreeMap<usize, SchemaModel> =
-        ids.into_iter().filter_map(|id| Some((id, model(organism, SchemaId(id))?))).collect();
-    tools.iter().filter_map(|tool| shown(tool, &models)).collect()
+        ids.into_iter().filter_map(|id| Some((id, find_model(organism, SchemaId(id))?))).collect();
+    tools.iter().filter_map(|tool| show_tool(tool, &models)).collect()
 }
 
-fn shown(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
+fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
     let OpenTool { name, listener, taken } = tool;
     let model = models.get(&taken.schema.0)?;
     let drawn = model.json_schema(&taken.name.local)?;
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn names_are_plain_short_and_different() {
         let mut taken = BTreeSet::new();
-        let names =
-            ["größe", "gr__e", "a.b", &"x".repeat(90), &"x".repeat(91)].map(|name| free(name, &mut taken));
+        let names = ["größe", "gr__e", "a.b", &"x".repeat(90), &"x".repeat(91)]
+            .map(|name| find_free_name(name, &mut taken));
         assert_eq!(names[..3], ["gr__e", "gr__e-2", "a_b"]);
         assert_eq!(names[3].len(), 56);
         assert_eq!(names[4], format!("{}-2", names[3]));

@@ -17,7 +17,7 @@ use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
-use crate::request_refusals::{going, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
 use crate::steering;
 use systole_core::types::refusal::Refusal;
 use systole_organism::validators::TrialPurpose;
@@ -103,11 +103,11 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         let to = found.request.listener.clone();
         let purpose = TrialPurpose::Amendment { to, config: found.request.config };
         let text = full::shown_text(&String::from_utf8_lossy(&payload));
-        let _seat = asked.state.bodies.seat(&asked.client).await;
+        let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
         let verdict = match asked.state.front.try_document(purpose, payload).await {
             Some(Ok(())) => VerdictView::valid(),
             Some(Err(refusal)) => VerdictView::refused(&refusal),
-            None => return Err(going()),
+            None => return Err(describe_stopping()),
         };
         state.made = Some((text, verdict));
     }
@@ -145,8 +145,8 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
         choice: None,
     };
     let id = found.request.id;
-    let order = steering::order(form.by.clone(), id, ruling).map_err(unfit_request)?;
-    let accepted = DecisionAccepted::of(id, &order.says);
+    let order = steering::read_order(form.by.clone(), id, ruling).map_err(unfit_request)?;
+    let accepted = DecisionAccepted::from_decision(id, &order.says);
     match asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
@@ -159,6 +159,6 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
             Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
-        None => Err(going()),
+        None => Err(describe_stopping()),
     }
 }

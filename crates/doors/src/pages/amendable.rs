@@ -113,5 +113,5 @@ pub(super) fn model_of(
 ) -> Option<SchemaModel> {
     let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
     let schema = organism.listener(&request.listener)?.accepted(read.name())?;
-    tools::model(organism, schema)
+    tools::find_model(organism, schema)
 }

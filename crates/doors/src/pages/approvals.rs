@@ -19,7 +19,7 @@ use super::request_card::RequestCard;
 use super::shorten::encoded;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::log_view::LogMoment;
-use crate::request_refusals::{going, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
 use crate::{steering, waiting};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
@@ -103,7 +103,7 @@ fn look(
     sees_all: bool,
     (one, done): (Option<PersonRequestId>, Option<PersonRequestId>),
 ) -> Result<Found, LogFault> {
-    let mut waiting = waiting::requests(moment, sees_all)?;
+    let mut waiting = waiting::list_requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let newest = |most: usize, one: Option<PersonRequestId>| {
@@ -164,7 +164,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
                 .collect(),
             decided,
             one: one.map(|one| one.to_string()),
-            deciders: if sees_all { waiting::deciders(&organism).join(", ") } else { String::new() },
+            deciders: if sees_all { waiting::list_deciders(&organism).join(", ") } else { String::new() },
             may: may && asked.at.is_none(),
             all: frame.sees_all.then(|| frame.to("/decisions")),
             done,
@@ -227,14 +227,14 @@ async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
     let choice = text("choice").filter(|_| outcome == DecisionOutcome::Chosen);
     let hash = form.field("hash").ok_or_else(|| unfit_request("hash is missing: it says what you saw"))?;
     let ruling = ApiRuling { outcome, note: text("note"), hash: Some(hash.to_owned()), payload, choice };
-    let order = steering::order(form.by.clone(), request, ruling).map_err(unfit_request)?;
-    let accepted = DecisionAccepted::of(request, &order.says);
+    let order = steering::read_order(form.by.clone(), request, ruling).map_err(unfit_request)?;
+    let accepted = DecisionAccepted::from_decision(request, &order.says);
     match form.asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
             Ok(form.done(&format!("/approvals?done={request}"), &value))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
-        None => Err(going()),
+        None => Err(describe_stopping()),
     }
 }

@@ -79,7 +79,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
         let address = parts.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
         let Some(client) = client else {
             let refusal = Refusal::new(Code::IngressUnauthorized, "sign in first");
-            return Err(request_refusals::refused(&refusal));
+            return Err(request_refusals::refuse_message(&refusal));
         };
         let mut asked = PageRequest {
             state: state.clone(),
@@ -207,7 +207,7 @@ impl PageRequest {
         work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
     ) -> Result<T, Refusal> {
         let asked = MomentAsked { at: self.at, told: self.told };
-        self.state.views.read(&self.state.front, &self.client, asked, work).await
+        self.state.views.run_reading(&self.state.front, &self.client, asked, work).await
     }
 
     /// The same for work that takes fields of the query and may refuse. Unknown fields are refused.
@@ -245,7 +245,7 @@ impl PageRequest {
     pub(super) fn refused(&self, refusal: &Refusal) -> Response {
         let status = refusal_page::status(refusal);
         if !self.is_html {
-            let mut response = request_refusals::refused(refusal);
+            let mut response = request_refusals::refuse_message(refusal);
             *response.status_mut() = status;
             return response;
         }

@@ -151,7 +151,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 
 fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     let (reader, now) = (&*moment.reader, moment.now);
-    let whole = moment.whole()?;
+    let whole = moment.read_state()?;
     let posts = DueCalls::at(&whole, now);
     let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
     let mut standings = Vec::new();
@@ -164,13 +164,13 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     stuck.retain(|wait| is_stuck(wait, now));
     let (proof, damage) = proof(moment)?.unzip();
     let since = Millis(end_of(moment)?.0.saturating_sub(HOUR_MS));
-    let waiting = waiting::requests(moment, decides)?;
+    let waiting = waiting::list_requests(moment, decides)?;
     let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
         waiting,
         open,
         stuck,
-        troubles: moment.troubles(since)?,
+        troubles: moment.read_troubles(since)?,
         paused: whole.all_paused(reader)?,
         proof,
         damage: damage.flatten(),

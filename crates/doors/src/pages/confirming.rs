@@ -15,7 +15,7 @@ use super::frame::{Frame, PageTab};
 use super::inputs;
 use super::request_card::RequestCard;
 use super::send_request::SendRequest;
-use crate::request_refusals::plain;
+use crate::request_refusals::refuse_plainly;
 use crate::waiting;
 use systole_core::types::codes::Code;
 use systole_core::types::person::PersonRequestId;
@@ -58,7 +58,7 @@ type MadePayload = Result<ShownPayload, Vec<FormMistake>>;
 /// Asks for the token.
 pub(super) async fn needed(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Response {
     if !asked.is_html {
-        return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, why.words);
+        return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, why.words);
     }
     match page(asked, fields, why).await {
         Ok(page) => (StatusCode::FORBIDDEN, rendered(&page)).into_response(),
@@ -150,7 +150,7 @@ async fn waiting_card(
 ) -> Result<(Option<RequestCard>, bool), Refusal> {
     let Some(id) = PersonRequestId::parse(typed) else { return Ok((None, true)) };
     let found = asked.read(move |moment| {
-        let waiting = waiting::requests(moment, true)?;
+        let waiting = waiting::list_requests(moment, true)?;
         Ok(waiting
             .into_iter()
             .find(|one| one.id == id)

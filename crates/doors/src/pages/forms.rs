@@ -57,7 +57,7 @@ impl FromRequest<Arc<HttpState>> for PageForm {
         let asked = PageRequest::from_request_parts(&mut parts, state).await?;
         let refused = |refusal: &Refusal| asked.refused(refusal);
         asked.only_a_path().map_err(|refusal| refused(&refusal))?;
-        let seat = state.forms.seat(&asked.client).await;
+        let seat = state.forms.wait_for_seat(&asked.client).await;
         match inbound::read_up_to(MOST, &parts.headers, body).await {
             Ok(bytes) => match fields_of(&parts.headers, &bytes) {
                 Ok(fields) => Ok(PageForm { asked, fields, seat }),

@@ -24,7 +24,7 @@ fn found(organism: &Composition, record: &Record) -> Option<Vec<(String, String)
     let read = Payload::read(&record.body, &DocumentLimits::default()).ok()?;
     let taken = h.to.as_ref().and_then(|to| organism.listener(to)?.accepted(read.name()));
     let schema = taken.or_else(|| organism.listener(&h.from)?.returned(read.name()))?;
-    let model = tools::model(organism, schema)?;
+    let model = tools::find_model(organism, schema)?;
     let values: FormValues = model.form_values(&record.body).ok()?;
     let form = model.form(&read.name().local, &values)?;
     let mut pairs = Vec::new();

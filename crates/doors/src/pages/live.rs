@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::asked::PageRequest;
 use crate::http_state::HttpState;
-use crate::request_refusals::plain;
+use crate::request_refusals::refuse_plainly;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
@@ -30,9 +30,9 @@ struct Following {
 
 /// Streams the positions of the end of the log, beginning with the present one.
 pub(super) async fn live(asked: PageRequest) -> Response {
-    let Some(place) = asked.state.live.place(&asked.client) else {
+    let Some(place) = asked.state.live.take_place(&asked.client) else {
         let words = "this client follows the log in too many pages already; close some";
-        return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+        return refuse_plainly(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
     let tail = asked.state.front.tail();
     let following = Following { tail, told: None, state: asked.state, client: asked.client, _place: place };
@@ -45,10 +45,10 @@ async fn next(mut following: Following) -> Option<(Result<Event, Infallible>, Fo
         let position = *following.tail.borrow_and_update();
         if following.told.is_none_or(|told| told < position) {
             if following.told.is_some() {
-                following.state.views.budget().turn(&following.client).await;
+                following.state.views.budget().wait_for_turn(&following.client).await;
             }
             let end = *following.tail.borrow_and_update();
-            let position = following.state.views.budget().position(following.told, end);
+            let position = following.state.views.budget().choose_position(following.told, end);
             following.told = Some(position);
             let number = position.0.to_string();
             return Some((Ok(Event::default().event("tail").id(&number).data(number)), following));

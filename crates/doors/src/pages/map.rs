@@ -133,7 +133,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             whole_log_only(moment, WHAT)?;
             let composition = composition_of(moment)?;
             let graph = ListenerGraph::of(&composition);
-            let whole = moment.whole()?;
+            let whole = moment.read_state()?;
             let loads = loads::loads(&whole, &DueCalls::at(&whole, moment.now));
             let messages = match &wanted {
                 Some((from, to)) => loads::between(&*moment.reader, (from.as_ref(), to), MESSAGES)?,

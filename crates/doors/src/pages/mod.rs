@@ -59,7 +59,7 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::{bearer, plain, without_token};
+use super::request_refusals::{read_bearer, refuse_plainly, without_token};
 use super::strangers::Visitor;
 use asked::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
@@ -128,7 +128,7 @@ pub(super) async fn enter(
 async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Request, next: Next) -> Response {
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let is_bearer = bearer(headers).is_some();
+    let is_bearer = read_bearer(headers).is_some();
     // Only a browser can be led here under a foreign name: a program says itself where it goes.
     let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
     let is_open = guard::is_open(request.method(), path);
@@ -136,13 +136,13 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let foreign = guard::foreign_host(request.uri(), headers, state.bound).filter(|_| by_browser);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
-        return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+        return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
     }
     if is_open {
         return next.run(request).await;
     }
     if is_bearer {
-        let client = bearer(headers).and_then(|token| state.keyring.find_owner(token)).cloned();
+        let client = read_bearer(headers).and_then(|token| state.keyring.find_owner(token)).cloned();
         let Some(client) = client else {
             state.login_failed(visitor.address.ip()).await;
             return without_token();
@@ -176,7 +176,7 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     if changes {
         if !guard::names_origin(headers) {
             let words = "a form with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
-            return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+            return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
         }
         request.extensions_mut().insert(CookieReader(client));
     } else {
@@ -203,9 +203,9 @@ async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Respon
         Some(address) => {
             let key = (client.clone(), address);
             let answer = state.views.answers().at_least(key, told, next.run(request));
-            budget.counts(&client, answer).await
+            budget.count_time(&client, answer).await
         }
-        None => budget.counts(&client, next.run(request)).await,
+        None => budget.count_time(&client, next.run(request)).await,
     }
 }
 

@@ -12,8 +12,8 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
 use crate::inbound;
-use crate::request_refusals::{going, unfit_request};
-use crate::steering::noted;
+use crate::request_refusals::{describe_stopping, unfit_request};
+use crate::steering::check_note;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
@@ -54,7 +54,7 @@ async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) 
     let wanted = id.clone();
     let found = asked
         .read(move |moment| {
-            let whole = moment.whole()?;
+            let whole = moment.read_state()?;
             let Some(thread) = whole.thread(&*moment.reader, &wanted)? else { return Ok(None) };
             let posts = DueCalls::at(&whole, moment.now);
             let standing = ThreadWaits::of(&*moment.reader, &whole, &posts, &thread)?;
@@ -82,7 +82,7 @@ pub(super) async fn resume(form: ChangeForm) -> Response {
 
 async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
-    let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let note = check_note(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
     let reply =
         form.asked.state.front.pause_or_continue(form.by.clone(), Some(id.clone()), halts, note).await;
     done(form, &id, reply, if halts { "paused" } else { "resumed" })
@@ -104,7 +104,7 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
             if moment.reader.of_thread(&wanted, 1, 1)?.is_empty() {
                 return Ok(None);
             }
-            moment.whole()?.listener_at_work(&*moment.reader, &wanted).map(Some)
+            moment.read_state()?.listener_at_work(&*moment.reader, &wanted).map(Some)
         })
         .await?;
     let resting = || {
@@ -158,6 +158,6 @@ fn done(
             Ok(form.done(&back, &json!({what: id.as_str(), "by": form.by.as_str()})))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
-        None => Err(going()),
+        None => Err(describe_stopping()),
     }
 }

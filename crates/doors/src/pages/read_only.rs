@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 
-use crate::request_refusals::plain;
+use crate::request_refusals::refuse_plainly;
 use systole_core::types::codes::Code;
 
 /// The last parts of the addresses of forms.
@@ -22,7 +22,7 @@ pub(crate) fn changes(method: &Method, path: &str) -> bool {
 /// The refusal of a change.
 pub(crate) fn refusal() -> Response {
     let words = "this log is shown without an organism, so nothing can be changed; systole run starts one";
-    super::guard::with_headers(plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words))
+    super::guard::with_headers(refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words))
 }
 
 #[cfg(test)]

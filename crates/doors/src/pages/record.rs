@@ -189,7 +189,7 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     let kept = record.body.get(..BYTES).unwrap_or(&record.body);
     let mut marked = MarkedCharacters::new();
     let exact = escape_unusual(&String::from_utf8_lossy(kept), &mut marked);
-    let read = |source: &[u8]| moment.configuration(source);
+    let read = |source: &[u8]| moment.read_configuration(source);
     let mut telling = LastShown::default();
     let (mut links, mut shown) = (Vec::new(), Vec::new());
     let ended = Trail::through(reader, &read).follow_most(placed.clone(), LINKS, |link| {
@@ -242,7 +242,7 @@ fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Compositio
         return Ok(Some(moment.composition().clone()));
     }
     let source = moment.reader.intact_document(hash)?;
-    Ok(source.and_then(|source| moment.configuration(&source).ok()).map(Arc::new))
+    Ok(source.and_then(|source| moment.read_configuration(&source).ok()).map(Arc::new))
 }
 
 /// What proves a record.

@@ -62,7 +62,7 @@ pub(super) fn status(refusal: &Refusal) -> StatusCode {
     match refusal.code {
         Code::UnknownThread | Code::NoSuchElement => StatusCode::NOT_FOUND,
         Code::Invalid => StatusCode::BAD_REQUEST,
-        _ => request_refusals::status(refusal.code),
+        _ => request_refusals::find_status(refusal.code),
     }
 }
 

@@ -20,9 +20,9 @@ use super::send_request::{SendRequest, field};
 use super::shorten::encoded;
 use super::verdict::VerdictView;
 use crate::api_types::ApiReceipt;
-use crate::inbound::earlier;
+use crate::inbound::find_earlier;
 use crate::mcp::tools;
-use crate::request_refusals::{going, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -94,7 +94,7 @@ fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadeP
 fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow> {
     let row = |tool: tools::OpenTool<'_>| {
         let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
-        let about = tools::model(organism, tool.taken.schema);
+        let about = tools::find_model(organism, tool.taken.schema);
         let about = about.and_then(|model| model.documentation(element).map(plain)).unwrap_or_default();
         let namespace = encoded(&tool.taken.name.ns);
         let address = format!("/send?to={}&element={}&ns={namespace}", encoded(&to), encoded(element));
@@ -215,9 +215,9 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(&asked.state.front, &receipt, &request.key).await,
+                None => find_earlier(&asked.state.front, &receipt, &request.key).await,
             };
-            let told = ApiReceipt::of(&receipt, position, request.key.as_str());
+            let told = ApiReceipt::from_receipt(&receipt, position, request.key.as_str());
             if !asked.is_html {
                 return Ok(asked.json(&serde_json::to_value(told).unwrap_or_default()));
             }
@@ -229,6 +229,6 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
             Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &[mistake], None)))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
-        Some(SenderReply::Done) | None => Err(going()),
+        Some(SenderReply::Done) | None => Err(describe_stopping()),
     }
 }

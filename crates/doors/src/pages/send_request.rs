@@ -10,7 +10,7 @@ use super::inputs;
 use super::verdict::VerdictView;
 use crate::inbound::key_of;
 use crate::mcp::tools;
-use crate::request_refusals::{going, unfit_request};
+use crate::request_refusals::{describe_stopping, unfit_request};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::{Key, Name};
@@ -66,7 +66,7 @@ impl<'o> SendRequest<'o> {
         fields: Fields<'_>,
     ) -> Result<Option<Self>, Refusal> {
         let Some((listener, taken)) = chosen(organism, client, fields)? else { return Ok(None) };
-        let Some(model) = tools::model(organism, taken.schema) else {
+        let Some(model) = tools::find_model(organism, taken.schema) else {
             let words = format!("the schema of {} cannot be read", taken.name.local);
             return Err(Refusal::new(Code::IngressUnavailable, words));
         };
@@ -114,11 +114,11 @@ impl<'o> SendRequest<'o> {
     ) -> Result<VerdictView, Refusal> {
         let purpose = TrialPurpose::Message { client: by.clone(), to: self.listener.name.clone() };
         // A trial takes a validator's time, like a body takes memory.
-        let _seat = asked.state.bodies.seat(&asked.client).await;
+        let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
         match asked.state.front.try_document(purpose, payload.to_vec()).await {
             Some(Ok(())) => Ok(VerdictView::valid()),
             Some(Err(refusal)) => Ok(VerdictView::refused(&refusal)),
-            None => Err(going()),
+            None => Err(describe_stopping()),
         }
     }
 }

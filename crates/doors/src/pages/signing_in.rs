@@ -21,7 +21,7 @@ use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::api_types;
 use crate::http_state::{Caller, HttpState};
-use crate::request_refusals::{plain, refused};
+use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::strangers::Visitor;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
@@ -103,7 +103,7 @@ pub(crate) async fn codes(
 
 fn no_random(error: &std::io::Error) -> Response {
     let words = format!("no random bytes for a session: {error}");
-    refused(&Refusal::new(Code::IngressUnavailable, words))
+    refuse_message(&Refusal::new(Code::IngressUnavailable, words))
 }
 
 #[derive(Deserialize)]
@@ -126,7 +126,7 @@ pub(super) async fn sign_in(
         let words = "the body is code=CODE or code=TOKEN, as a form sends it, and small";
         return match is_html {
             true => page(&state, "/", Some(UNREADABLE)),
-            false => plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
+            false => refuse_plainly(StatusCode::BAD_REQUEST, Code::Invalid, words),
         };
     };
     let shown = form.code.trim();
@@ -135,7 +135,7 @@ pub(super) async fn sign_in(
         state.login_failed(visitor.address.ip()).await;
         return match is_html {
             true => page(&state, &form.to, Some(UNKNOWN)),
-            false => plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
+            false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
         };
     };
     match state.sessions.open(client, WallClock.ticks()) {

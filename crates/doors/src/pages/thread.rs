@@ -130,9 +130,9 @@ fn view(
     (from, step, is_html): (Option<u64>, usize, bool),
 ) -> Result<Option<ThreadView>, LogFault> {
     let (reader, now) = (&*moment.reader, moment.now);
-    let whole = moment.whole()?;
+    let whole = moment.read_state()?;
     let posts = DueCalls::at(&whole, now);
-    let tree = moment.tree(id)?;
+    let tree = moment.read_tree(id)?;
     let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, &*tree) else { return Ok(None) };
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step))?;

@@ -13,8 +13,8 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, may_order, read_part};
-use crate::request_refusals::{going, unfit_address, unfit_request};
-use crate::steering::noted;
+use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
+use crate::steering::check_note;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
@@ -242,13 +242,13 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
 
 async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
     let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
-    let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let note = check_note(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
     let threads = previewed_threads(form)?;
     let wanted: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
     let states = form
         .asked
         .read(move |moment| {
-            let whole = moment.whole()?;
+            let whole = moment.read_state()?;
             let state = |id| roll::one(&*moment.reader, &whole, moment.now, id);
             wanted.iter().map(state).collect::<Result<Vec<_>, _>>()
         })
@@ -271,7 +271,7 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
                         (true, *seen, order.done().to_owned())
                     }
                     Some(SenderReply::Refused(refusal)) => (false, *seen, refusal.message.to_string()),
-                    None => return Err(going()),
+                    None => return Err(describe_stopping()),
                 },
             },
         };

@@ -108,7 +108,7 @@ pub(super) async fn read_part(
     let wanted = filter.clone();
     asked
         .read(move |moment| {
-            let whole = moment.whole()?;
+            let whole = moment.read_state()?;
             let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
             let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, PART))?;
             Ok((part, moment.now))

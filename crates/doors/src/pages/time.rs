@@ -68,7 +68,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let wanted = id.clone();
     let read = asked
         .look(&["by"], move |moment, _| {
-            let whole = moment.whole()?;
+            let whole = moment.read_state()?;
             let running = moment.composition();
             let slots = |config, listener: &Name| {
                 let known = whole.listener(config, listener).or_else(|| running.listener(listener));

@@ -54,11 +54,12 @@ pub(crate) async fn answer<T: IntoResponse + Send + 'static>(
         Err(refusal) => return refusal.response(),
     };
     let asked = MomentAsked { at, told: None };
-    let read = state.views.read(&state.front, client, asked, move |moment| match work(moment, &fields) {
-        Ok(value) => Ok(Ok(value)),
-        Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
-        Err(ReadFault::Log(fault)) => Err(fault),
-    });
+    let read =
+        state.views.run_reading(&state.front, client, asked, move |moment| match work(moment, &fields) {
+            Ok(value) => Ok(Ok(value)),
+            Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
+            Err(ReadFault::Log(fault)) => Err(fault),
+        });
     match read.await {
         Ok(Ok(value)) => value.into_response(),
         Ok(Err(refusal)) => refusal.response(),

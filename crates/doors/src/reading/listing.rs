@@ -55,7 +55,7 @@ pub(crate) async fn threads(
             state: fields.choice("state", &STATES)?,
             limit: fields.limit(THREADS, MOST_THREADS)?,
         };
-        let whole = moment.whole()?;
+        let whole = moment.read_state()?;
         let (mut entries, next) = roll::page(&*moment.reader, &whole, moment.now, &page)?;
         let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
         roll::name_goals(&mut entries, &whole, &runs)?;
@@ -78,7 +78,7 @@ pub(crate) async fn all_waits(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], |moment, _| {
-        let (reader, whole) = (&*moment.reader, moment.whole()?);
+        let (reader, whole) = (&*moment.reader, moment.read_state()?);
         let posts = DueCalls::at(&whole, moment.now);
         let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
         let standings = whole.waiting().into_iter().map(|thread| {

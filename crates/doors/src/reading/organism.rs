@@ -49,7 +49,7 @@ pub(crate) async fn configuration(
         whole_log_only(moment, "configurations name every listener and are")?;
         let (hash, source) = stored(moment, &hash)?;
         let text = String::from_utf8_lossy(&source).into_owned();
-        let unread = moment.configuration(&source).err();
+        let unread = moment.read_configuration(&source).err();
         Ok(ReadValue(json!({"hash": hash.to_string(), "source": text, "unread": unread})))
     })
     .await
@@ -92,7 +92,7 @@ pub(crate) fn composition_of(moment: &LogMoment) -> ReadResult<Arc<Composition>>
         return Err(ReadRefusal::missing(words, "a later position").into());
     };
     let (_, source) = stored(moment, &last.hash.to_string())?;
-    let read = moment.configuration(&source).map_err(|why| {
+    let read = moment.read_configuration(&source).map_err(|why| {
         let words = format!("the configuration {} cannot be read by this version: {why}", last.hash);
         ReadRefusal::missing(words, format!("GET /v1/configurations/{}", last.hash))
     })?;

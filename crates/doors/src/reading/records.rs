@@ -55,7 +55,7 @@ fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResul
         }
         bytes += record.body.len();
         next = record.header.seq.saturating_add(1);
-        records.push(ApiRecord::of(position, &record));
+        records.push(ApiRecord::from_record(position, &record));
     }
     Ok(RecordPage { thread: id.to_string(), records, next: None })
 }
@@ -69,7 +69,7 @@ pub(crate) async fn record(
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
         let (position, record) = numbered(moment, &thread, &seq)?;
-        Ok(Json(ApiRecord::of(position, &record)))
+        Ok(Json(ApiRecord::from_record(position, &record)))
     })
     .await
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use crate::api_types;
-use crate::request_refusals::refused;
+use crate::request_refusals::refuse_message;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
@@ -55,7 +55,7 @@ impl ReadRefusal {
             (Some(status), _) => (status, Json(api_types::ApiRefusal::from(&*self.refusal))).into_response(),
             // A request without a payload: its own form is wrong.
             (None, Code::Invalid) => ReadRefusal::unfit((*self.refusal).clone()).response(),
-            (None, _) => refused(&self.refusal),
+            (None, _) => refuse_message(&self.refusal),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn thread(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
+        let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
         let waits = waits_of(moment, &whole, &id)?;
         let Some(entry) = roll::one(&*moment.reader, &whole, moment.now, &id)? else {
             return Err(ReadRefusal::unknown_thread().into());
@@ -72,7 +72,7 @@ pub(crate) async fn thread_why(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
+        let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
         let waits = waits_of(moment, &whole, &id)?;
         Ok(ReadValue(why::as_json(&waits, whole.running, moment.now)))
     })
@@ -87,7 +87,7 @@ pub(crate) async fn thread_tree(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
+        let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
         let found = tree::standing(&*moment.reader, &whole, &id, moment.now)?;
         let Some((tree, standing)) = found else { return Err(ReadRefusal::unknown_thread().into()) };
         let pictured = workflow_steps::picture_of(&*moment.reader, &whole, &tree, &standing)?;
@@ -156,7 +156,7 @@ pub(crate) async fn thread_trail(
     answer(&state, &client, query, &["seq"], move |moment, fields| {
         let id = thread_of(moment, &thread)?;
         let start = of_number(moment, &id, fields.number("seq")?)?;
-        let read = |source: &[u8]| moment.configuration(source);
+        let read = |source: &[u8]| moment.read_configuration(source);
         let (mut links, mut number) = (Vec::<Value>::new(), 0_u64);
         Trail::through(&*moment.reader, &read).follow(start, |link| {
             number += 1;

@@ -42,11 +42,11 @@ impl KeptRecords {
     }
 
     /// Keeps a record. The error says that it does not follow the one before it in its thread.
-    pub(super) fn add(&mut self, (position, record): PlacedRecord) -> Result<(), (Position, String)> {
+    pub(super) fn add_record(&mut self, (position, record): PlacedRecord) -> Result<(), (Position, String)> {
         let (thread, seq) = (&record.header.thread, record.header.seq);
         let before = match seq {
             1 => Some(head_zero(thread)),
-            _ => self.of(thread, seq - 1).map(|(_, before)| before.head),
+            _ => self.find_record(thread, seq - 1).map(|(_, before)| before.head),
         };
         if before.is_some_and(|head| !record.verifies(head)) {
             let why = format!("record {seq} of thread {thread} does not follow the one before it");
@@ -64,15 +64,21 @@ impl KeptRecords {
         self.documents.insert(hash, bytes);
     }
 
-    fn of(&self, thread: &ThreadId, seq: u64) -> Option<(Position, &Record)> {
+    fn find_record(&self, thread: &ThreadId, seq: u64) -> Option<(Position, &Record)> {
         let at = self.places.get(thread)?.get(&seq)?;
         Some((Position(*at), self.records.get(at)?))
     }
 
     /// Adds the records of a thread from `next` on that follow each other, until `found` has so many.
-    pub(super) fn run(&self, thread: &ThreadId, next: &mut u64, limit: usize, found: &mut Vec<PlacedRecord>) {
+    pub(super) fn collect_run(
+        &self,
+        thread: &ThreadId,
+        next: &mut u64,
+        limit: usize,
+        found: &mut Vec<PlacedRecord>,
+    ) {
         while found.len() < limit
-            && let Some((position, record)) = self.of(thread, *next)
+            && let Some((position, record)) = self.find_record(thread, *next)
         {
             found.push((position, record.clone()));
             *next += 1;
@@ -81,7 +87,7 @@ impl KeptRecords {
 
     /// Adds at most that many records after a position, as far as none is missing. Returns the position up to which
     /// they go; `None` if nothing after the position is known.
-    pub(super) fn after(&self, at: u64, most: usize, found: &mut Vec<PlacedRecord>) -> Option<u64> {
+    pub(super) fn collect_after(&self, at: u64, most: usize, found: &mut Vec<PlacedRecord>) -> Option<u64> {
         let ends = self.spans.iter().filter(|(from, to)| *from <= at && at < *to).map(|(_, to)| *to);
         let end = ends.max()?;
         let known = self.records.range(at + 1..=end).take(most);

@@ -36,7 +36,7 @@ struct HitPlace {
 
 impl RemoteLog {
     /// Shows the messages that fit, newest first, until `show` has enough. Returns whether more may follow.
-    pub fn newest(
+    pub fn search_newest(
         &self,
         query: &LogQuery,
         show: &mut dyn FnMut(SearchHit) -> bool,
@@ -46,9 +46,9 @@ impl RemoteLog {
             let mut fields = fields_of(query);
             fields.push(("limit", HITS.to_string()));
             fields.extend(before.map(|before: u64| ("before", before.to_string())));
-            let page: HitPage = self.asks("/v1/find", fields)?;
+            let page: HitPage = self.ask_route("/v1/find", fields)?;
             for hit in page.hits {
-                if !show(self.hit(hit)?) {
+                if !show(self.read_hit(hit)?) {
                     return Ok(true);
                 }
             }
@@ -59,13 +59,13 @@ impl RemoteLog {
         }
     }
 
-    fn hit(&self, hit: ListedHit) -> Result<SearchHit, LogFault> {
+    fn read_hit(&self, hit: ListedHit) -> Result<SearchHit, LogFault> {
         let ListedHit { record: HitPlace { position, thread, seq }, text, place } = hit;
-        let thread = ThreadId::parse(&thread).map_err(|error| self.strange(&error.to_string()))?;
+        let thread = ThreadId::parse(&thread).map_err(|error| self.report_strange(&error.to_string()))?;
         let found = self.of_thread(&thread, seq, 1)?.pop();
         let is_it = |at: &Position, number: u64| at.0 == position && number == seq;
         let Some(placed) = found.filter(|(at, record)| is_it(at, record.header.seq)) else {
-            return Err(self.strange("it found a record that it does not have"));
+            return Err(self.report_strange("it found a record that it does not have"));
         };
         let at = place.map(|(start, end)| start..end).filter(|at| text.get(at.clone()).is_some());
         Ok(SearchHit { placed, text, at })
