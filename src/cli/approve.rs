@@ -21,8 +21,8 @@ use super::forms::{Forms, model_of_payload, tool_words};
 use super::looking::{Looking, PastPosition};
 use super::made;
 use super::place::Place;
-use super::send::document;
-use ruling::rule;
+use super::send::read_document;
+use ruling::rule_all;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
@@ -46,12 +46,12 @@ pub(super) struct Approve {
     #[command(flatten)]
     past: PastPosition,
     /// The approvals, as in a1 a2; none: list what waits
-    #[arg(value_parser = request, value_name = "ID")]
+    #[arg(value_parser = parse_request, value_name = "ID")]
     ids: Vec<PersonRequestId>,
     #[command(flatten)]
     bound: Bound,
     /// The reason; it is recorded
-    #[arg(long, value_name = "TEXT", value_parser = note, requires = "ids")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note, requires = "ids")]
     note: Option<String>,
 }
 
@@ -65,12 +65,12 @@ pub(super) struct Reject {
     #[command(flatten)]
     place: Place,
     /// The approval, as in a1
-    #[arg(value_parser = request)]
+    #[arg(value_parser = parse_request)]
     id: PersonRequestId,
     #[command(flatten)]
     bound: Bound,
     /// Why; the caller repairs its payload by it
-    #[arg(long, value_name = "TEXT", value_parser = note)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     note: String,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Amend {
     #[command(flatten)]
     place: Place,
     /// The approval, as in a1
-    #[arg(value_parser = request)]
+    #[arg(value_parser = parse_request)]
     id: PersonRequestId,
     /// A field of it: seats=2
     #[arg(value_name = "FIELD=VALUE")]
@@ -97,7 +97,7 @@ pub(super) struct Amend {
     #[command(flatten)]
     bound: Bound,
     /// The reason; it is recorded
-    #[arg(long, value_name = "TEXT", value_parser = note)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     note: Option<String>,
 }
 
@@ -105,13 +105,13 @@ pub(super) struct Amend {
 #[derive(Args, Debug)]
 struct Bound {
     /// SHA-256 of what you saw, or its first 8 digits or more
-    #[arg(long, value_name = "HASH", value_parser = hash)]
+    #[arg(long, value_name = "HASH", value_parser = parse_hash)]
     hash: Option<String>,
 }
 
 impl Bound {
     /// The full hash for that request: the log completes a beginning.
-    fn of(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, CommandExit> {
+    fn find_hash(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, CommandExit> {
         let Some(typed) = &self.hash else { return Ok(None) };
         if let Ok(whole) = Digest::parse(typed) {
             return Ok(Some(whole));
@@ -131,17 +131,17 @@ impl Bound {
     }
 }
 
-fn hash(text: &str) -> Result<String, String> {
+fn parse_hash(text: &str) -> Result<String, String> {
     let is_hash =
         (8..=64).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     is_hash.then(|| text.to_owned()).ok_or_else(|| "8 to 64 hex digits".to_owned())
 }
 
-fn request(text: &str) -> Result<PersonRequestId, String> {
+fn parse_request(text: &str) -> Result<PersonRequestId, String> {
     PersonRequestId::parse(text).ok_or_else(|| "a and a number, as in a1".to_owned())
 }
 
-fn note(text: &str) -> Result<String, String> {
+fn parse_note(text: &str) -> Result<String, String> {
     match text.len() {
         _ if text.trim().is_empty() => Err("a note that is not empty".to_owned()),
         long if long > limits::NOTE_BYTES => Err(format!("at most {} bytes", limits::NOTE_BYTES)),
@@ -151,10 +151,10 @@ fn note(text: &str) -> Result<String, String> {
 
 impl Approve {
     pub(super) fn run(self) -> CommandExit {
-        self.whole().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self) -> Result<CommandExit, CommandExit> {
+    fn try_run(self) -> Result<CommandExit, CommandExit> {
         let Approve { place, past, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
@@ -165,16 +165,16 @@ impl Approve {
             says: PersonDecision::Approve,
         };
         match (ids.as_slice(), &bound.hash) {
-            ([], _) => list(&place, past),
+            ([], _) => list_waiting(&place, past),
             ([id], Some(_)) => {
-                let hash = bound.of(&place, *id)?.unwrap_or_else(reading::no_hash);
-                rule(&place, vec![order(*id, hash)])
+                let hash = bound.find_hash(&place, *id)?.unwrap_or_else(reading::no_hash);
+                rule_all(&place, vec![order(*id, hash)])
             }
             (_, Some(_)) => Err(screen.fail(CommandExit::Usage, "--hash is for one approval; name one id")),
             (ids, None) => {
-                let (read, unread) = reading::read(&place, RequestKind::Approval, ids)?;
+                let (read, unread) = reading::read_payloads(&place, RequestKind::Approval, ids)?;
                 let orders: Vec<PersonOrder> = read.into_iter().map(|(id, hash)| order(id, hash)).collect();
-                let ruled = if orders.is_empty() { CommandExit::Done } else { rule(&place, orders)? };
+                let ruled = if orders.is_empty() { CommandExit::Done } else { rule_all(&place, orders)? };
                 Ok(if ruled == CommandExit::Done { unread } else { ruled })
             }
         }
@@ -184,32 +184,32 @@ impl Approve {
 impl Reject {
     pub(super) fn run(self) -> CommandExit {
         let Reject { place, id, bound, note } = self;
-        one(&place, id, &bound, Some(note), PersonDecision::Reject).unwrap_or_else(|exit| exit)
+        rule_one(&place, id, &bound, Some(note), PersonDecision::Reject).unwrap_or_else(|exit| exit)
     }
 }
 
 impl Amend {
     pub(super) fn run(self) -> CommandExit {
-        self.whole().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self) -> Result<CommandExit, CommandExit> {
+    fn try_run(self) -> Result<CommandExit, CommandExit> {
         let Amend { place, id, fields, file, bound, note } = self;
         let screen = place.screen();
         if !fields.is_empty() {
             let (bytes, hash) = made_of(&place, id, &fields)?;
-            let hash = bound.of(&place, id)?.or(Some(hash));
-            return rule(&place, vec![amendment(id, hash, note, bytes)]);
+            let hash = bound.find_hash(&place, id)?.or(Some(hash));
+            return rule_all(&place, vec![build_amendment(id, hash, note, bytes)]);
         }
-        let bytes = document(screen, file.as_deref())?;
+        let bytes = read_document(screen, file.as_deref())?;
         if std::str::from_utf8(&bytes).is_err() {
             return Err(screen.fail(CommandExit::Payload, "the payload is not UTF-8"));
         }
-        rule(&place, vec![amendment(id, bound.of(&place, id)?, note, bytes)])
+        rule_all(&place, vec![build_amendment(id, bound.find_hash(&place, id)?, note, bytes)])
     }
 }
 
-fn amendment(
+fn build_amendment(
     request: PersonRequestId,
     hash: Option<Digest>,
     note: Option<String>,
@@ -235,25 +235,25 @@ fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec
             let model = model_of_payload(&*looking.view, one.config, payload.as_bytes());
             let words = || format!("the schema of {element} cannot be read: amend it with --file");
             let model = model.ok_or_else(|| screen.fail(CommandExit::Configuration, words()))?;
-            made::payload(screen, &model, element, fields)?
+            made::build_payload(screen, &model, element, fields)?
         }
     };
     Ok((bytes, one.hash))
 }
 
-fn one(
+fn rule_one(
     place: &Place,
     request: PersonRequestId,
     bound: &Bound,
     note: Option<String>,
     says: PersonDecision<Vec<u8>>,
 ) -> Result<CommandExit, CommandExit> {
-    let hash = bound.of(place, request)?;
-    rule(place, vec![PersonOrder { by: Name::operator(), request, hash, note, says }])
+    let hash = bound.find_hash(place, request)?;
+    rule_all(place, vec![PersonOrder { by: Name::operator(), request, hash, note, says }])
 }
 
 /// The waiting requests, from the log.
-fn list(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
+fn list_waiting(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
     let looking = Looking::anywhere_at(place, past)?;
     let waiting = looking.requests()?;
     let screen = looking.screen;

@@ -18,7 +18,7 @@ use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::way::{Elsewhere, Way};
-use super::send::{Parcel, drawn, through};
+use super::send::{Parcel, draw_key, through};
 use super::signals::Signals;
 use super::thread_name;
 use systole_config::OrganismFile;
@@ -54,32 +54,32 @@ pub(super) struct Ask {
 impl Ask {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let typed = self.thread.as_deref().filter(|typed| *typed != "new");
-        if let Some(organism) = OrganismElsewhere::of(&self.place)? {
+        if let Some(organism) = OrganismElsewhere::find_named(&self.place)? {
             // Without the composition, the organism itself says who takes the question.
-            let to = match organism.composition()? {
-                Ok(composition) => Some(addressee(screen, &composition, self.to.as_ref())?),
+            let to = match organism.read_composition()? {
+                Ok(composition) => Some(find_addressee(screen, &composition, self.to.as_ref())?),
                 Err(_) => self.to.clone(),
             };
-            let thread = typed.map(|typed| organism.find(typed)).transpose()?;
+            let thread = typed.map(|typed| organism.find_thread(typed)).transpose()?;
             let organism = AskedOrganism::Elsewhere(organism);
-            return self.ask(&Asker { screen, to, organism }, None, thread);
+            return self.ask_in(&Asker { screen, to, organism }, None, thread);
         }
         let file = self.place.organism(screen)?;
-        let to = Some(addressee(screen, &file.composition, self.to.as_ref())?);
+        let to = Some(find_addressee(screen, &file.composition, self.to.as_ref())?);
         let thread = typed.map(|typed| thread_name::find(screen, &file.log, typed)).transpose()?;
         if let Some(run) = RunFile::find_running(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
         let organism = AskedOrganism::OnLog(file.log.clone());
-        self.ask(&Asker { screen, to, organism }, Some(file), thread)
+        self.ask_in(&Asker { screen, to, organism }, Some(file), thread)
     }
 
-    fn ask(
+    fn ask_in(
         &self,
         asker: &Asker,
         file: Option<OrganismFile>,
@@ -88,26 +88,32 @@ impl Ask {
         let (screen, thread) = (asker.screen, thread.map(|thread| thread.to_string()));
         let question = match self.question.as_slice() {
             [] if std::io::stdin().is_terminal() => None,
-            [] => Some(piped(screen)?),
+            [] => Some(read_piped(screen)?),
             words => Some(words.join(" ")),
         };
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
             return Err(screen.fail(CommandExit::Usage, "no question: write it after `ask`, or on stdin"));
         }
         match question {
-            Some(question) => asker.once(&self.place, &question, thread),
+            Some(question) => asker.ask_once(&self.place, &question, thread),
             None => asker.converse(&self.place, file, thread),
         }
     }
 }
 
 /// The text from stdin, without its final line break.
-fn piped(screen: Screen) -> Result<String, CommandExit> {
+fn read_piped(screen: Screen) -> Result<String, CommandExit> {
     let mut bytes = Vec::new();
     let most = limits::MESSAGE_BYTES;
     let read = std::io::stdin().lock().take(most as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| {
-        hindered::unread(screen, CommandExit::Usage, std::path::Path::new("stdin"), "the question", &error)
+        hindered::report_unread(
+            screen,
+            CommandExit::Usage,
+            std::path::Path::new("stdin"),
+            "the question",
+            &error,
+        )
     })?;
     let fail = |why: String, fix: &str| {
         let exit = screen.fail(CommandExit::Usage, format!("stdin, the question: {why}"));
@@ -127,7 +133,11 @@ fn piped(screen: Screen) -> Result<String, CommandExit> {
 }
 
 /// The receiver of the question: the named one, the entry, or the only open listener that takes it.
-fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, CommandExit> {
+fn find_addressee(
+    screen: Screen,
+    composition: &Composition,
+    named: Option<&Name>,
+) -> Result<Name, CommandExit> {
     let ask = QName::new(namespaces::TALK, "ask");
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
@@ -196,16 +206,16 @@ enum AskedOrganism {
 }
 
 impl Asker {
-    fn parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, CommandExit> {
+    fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, CommandExit> {
         let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
-        let key = drawn().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
-        let mut parcel = Parcel::of(payload.bytes().to_vec(), key);
+        let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
+        let mut parcel = Parcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);
         Ok(parcel)
     }
 
     /// Refuses text that XML cannot carry, instead of asking something else.
-    fn sayable(&self, question: &str) -> Result<(), CommandExit> {
+    fn check_text(&self, question: &str) -> Result<(), CommandExit> {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
         let name = format!("U+{:04X}", u32::from(character));
@@ -216,7 +226,7 @@ impl Asker {
     }
 
     /// The organism that runs, if any.
-    fn running(&self) -> Option<Elsewhere> {
+    fn find_running(&self) -> Option<Elsewhere> {
         match &self.organism {
             AskedOrganism::OnLog(log) => RunFile::find_running(log).map(|run| Elsewhere {
                 client: Arc::new(DoorClient::from_run_file(&run)),
@@ -228,22 +238,22 @@ impl Asker {
         }
     }
 
-    fn once(
+    fn ask_once(
         &self,
         place: &Place,
         question: &str,
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
-        self.sayable(question)?;
-        let parcel = self.parcel(question, thread)?;
+        self.check_text(question)?;
+        let parcel = self.build_parcel(question, thread)?;
         if let AskedOrganism::Elsewhere(organism) = &self.organism {
-            return Ok(through::afar(self.screen, organism, &parcel));
+            return Ok(through::send_afar(self.screen, organism, &parcel));
         }
         let through = |Elsewhere { client, log }: Elsewhere| {
-            through::elsewhere(self.screen, client, log.as_deref(), &parcel)
+            through::send_elsewhere(self.screen, client, log.as_deref(), &parcel)
         };
-        let elsewhere = self.running().and_then(through);
-        Ok(elsewhere.unwrap_or_else(|| through::here(self.screen, place, &parcel)))
+        let elsewhere = self.find_running().and_then(through);
+        Ok(elsewhere.unwrap_or_else(|| through::send_here(self.screen, place, &parcel)))
     }
 
     /// One question per line, all in one thread, until the input ends. A failed question does not end it.
@@ -256,13 +266,13 @@ impl Asker {
         let exit = here::with_runtime(self.screen, async {
             let talk = async {
                 let mut signals = Signals::listen(self.screen)?;
-                match (self.running(), file) {
+                match (self.find_running(), file) {
                     (None, Some(file)) => {
                         Box::pin(self.converse_here(place, file, thread, &mut signals)).await
                     }
                     (None, None) => Err(CommandExit::Unavailable),
                     (Some(elsewhere), _) => {
-                        self.talk(&Way::Elsewhere(&elsewhere), thread, &mut signals).await
+                        self.hold_talk(&Way::Elsewhere(&elsewhere), thread, &mut signals).await
                     }
                 }
             };
@@ -278,21 +288,21 @@ impl Asker {
         thread: Option<String>,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
-        let organism = Box::pin(here::start(self.screen, place, file)).await?;
-        let exit = self.talk(&Way::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
+        let organism = Box::pin(here::start_organism(self.screen, place, file)).await?;
+        let exit = self.hold_talk(&Way::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
         tokio::select! {
-            ended = organism.stop(here::GRACE) => Ok(here::ended(self.screen, &ended).unwrap_or(exit)),
+            ended = organism.stop(here::GRACE) => Ok(here::report_end(self.screen, &ended).unwrap_or(exit)),
             _ = signals.next() => Err(CommandExit::Stopped),
         }
     }
 
-    async fn talk(
+    async fn hold_talk(
         &self,
         way: &Way<'_>,
         mut thread: Option<String>,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
-        let mut lines = lines();
+        let mut lines = read_lines();
         self.greet();
         loop {
             self.screen.prompt();
@@ -305,14 +315,14 @@ impl Asker {
                 }
             };
             let Some(line) = line else { return Ok(self.leave(thread.as_deref())) };
-            if line.trim().is_empty() || self.sayable(line.trim()).is_err() {
+            if line.trim().is_empty() || self.check_text(line.trim()).is_err() {
                 continue;
             }
-            let parcel = self.parcel(line.trim(), thread.clone())?;
-            let exit = Box::pin(through::one(self.screen, way, &parcel, signals)).await;
+            let parcel = self.build_parcel(line.trim(), thread.clone())?;
+            let exit = Box::pin(through::send_and_wait(self.screen, way, &parcel, signals)).await;
             let exit = exit
                 .unwrap_or_else(|| self.screen.fail(CommandExit::Unavailable, "the organism has stopped"));
-            thread = parcel.opened().or(thread);
+            thread = parcel.opened_thread().or(thread);
             // Only a signal or a stopped organism ends it.
             if matches!(exit, CommandExit::Stopped | CommandExit::Unavailable | CommandExit::Log) {
                 return Ok(exit);
@@ -335,7 +345,7 @@ impl Asker {
 }
 
 /// Lines from stdin, read on a separate thread, because typing cannot be interrupted.
-fn lines() -> mpsc::Receiver<String> {
+fn read_lines() -> mpsc::Receiver<String> {
     // One line may be typed ahead; the terminal keeps further ones.
     let (to_talk, lines) = mpsc::channel(1);
     std::thread::spawn(move || {

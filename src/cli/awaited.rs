@@ -89,7 +89,7 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
 }
 
 /// The picture of the newest run in a thread, by the log; `None` if it has none.
-pub(super) fn picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture> {
+pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture> {
     let id = ThreadId::parse(thread).ok()?;
     let read = |source: &[u8]| config::read_source(source, Path::new(".")).map_err(|why| why.to_string());
     let whole = LogState::look(reader, &read, Some(std::process::id())).ok()?;
@@ -101,11 +101,15 @@ pub(super) fn picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture
 }
 
 /// Who works, and for how long, in one line; `None` if no reply is due.
-pub(super) fn works(work: &[Work], now: Millis) -> Option<String> {
+pub(super) fn describe_work(work: &[Work], now: Millis) -> Option<String> {
     let (late, due): (Vec<&Work>, Vec<&Work>) = work.iter().partition(|one| one.since > now);
     if due.is_empty() {
         let next = late.into_iter().min_by_key(|one| one.since)?;
-        return Some(format!("{} is tried again in {}", next.listener, seconds(next.since.since(now))));
+        return Some(format!(
+            "{} is tried again in {}",
+            next.listener,
+            format_seconds(next.since.since(now))
+        ));
     }
     let names: BTreeSet<&Name> = due.iter().map(|one| &one.listener).collect();
     let names: Vec<&str> = names.into_iter().map(Name::as_str).collect();
@@ -116,11 +120,11 @@ pub(super) fn works(work: &[Work], now: Millis) -> Option<String> {
         [] => return None,
     };
     let longest = due.iter().map(|one| now.since(one.since)).max().unwrap_or_default();
-    Some(if longest < 1000 { who } else { format!("{who}, {}", seconds(longest)) })
+    Some(if longest < 1000 { who } else { format!("{who}, {}", format_seconds(longest)) })
 }
 
 /// A time in whole seconds, since the line is updated in place and read at a glance.
-fn seconds(ms: u64) -> String {
+fn format_seconds(ms: u64) -> String {
     if ms < 10_000 { format!("{} s", ms / 1000) } else { spoken(ms) }
 }
 
@@ -133,7 +137,7 @@ mod tests {
         let work = |names: &[(&str, u64)]| {
             let one =
                 |(name, at): &(&str, u64)| Work { listener: Name::parse(name).unwrap(), since: Millis(*at) };
-            works(&names.iter().map(one).collect::<Vec<_>>(), Millis(75_000))
+            describe_work(&names.iter().map(one).collect::<Vec<_>>(), Millis(75_000))
         };
         assert_eq!(work(&[]), None);
         assert_eq!(work(&[("greeter", 71_900)]).unwrap(), "greeter works, 3 s");

@@ -59,36 +59,36 @@ pub(super) struct Backup {
 impl Backup {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.made(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn made(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
-        let to = self.target(screen, &log)?;
+        let to = self.choose_target(screen, &log)?;
         if let Ok(condition) = sqlite::condition(&log)
             && let Some(lost) = condition.lost
         {
             screen.say(format!("note: {lost}"));
         }
         // Before the records: a checkpoint that is signed now is about records that the copy may lack.
-        let notes = NotesDraft::of(screen, &log, &to)?;
-        let backup = sqlite::back_up(&log, &to).map_err(|fault| refused(screen, &log, &fault))?;
+        let notes = NotesDraft::copy_notes(screen, &log, &to)?;
+        let backup = sqlite::back_up(&log, &to).map_err(|fault| report_fault(screen, &log, &fault))?;
         let summary = backup.summary;
-        let notes = notes.map(|notes| notes.name(screen)).transpose()?;
+        let notes = notes.map(|notes| notes.name_file(screen)).transpose()?;
         let named = backup.name().map_err(|fault| here::log_fault(screen, &fault));
         if named != Ok(true) {
             if let Some(notes) = &notes {
                 // They are of no use without the log.
                 let _left = fs::remove_file(notes);
             }
-            return Err(named.err().unwrap_or_else(|| taken(screen, &to)));
+            return Err(named.err().unwrap_or_else(|| refuse_existing(screen, &to)));
         }
-        shown(screen, &log, &to, notes.as_deref(), &summary);
+        show_backup(screen, &log, &to, notes.as_deref(), &summary);
         Ok(CommandExit::Done)
     }
 
     /// The file to write, which must not exist.
-    fn target(&self, screen: Screen, log: &Path) -> Result<PathBuf, CommandExit> {
+    fn choose_target(&self, screen: Screen, log: &Path) -> Result<PathBuf, CommandExit> {
         let of_log = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let to = if self.output.is_dir() {
             let (stem, ending) = of_log.rsplit_once('.').unwrap_or((&of_log, "db"));
@@ -106,14 +106,14 @@ impl Backup {
         }
         for file in [to.clone(), notes::path(&to)] {
             if file.symlink_metadata().is_ok() {
-                return Err(taken(screen, &file));
+                return Err(refuse_existing(screen, &file));
             }
         }
         Ok(to)
     }
 }
 
-fn taken(screen: Screen, file: &Path) -> CommandExit {
+fn refuse_existing(screen: Screen, file: &Path) -> CommandExit {
     let words = format!("{}: it is there already, and is not overwritten", file.display());
     let exit = screen.fail(CommandExit::Usage, words);
     screen.say("  try: another name, or a folder: the file then gets the time as its name");
@@ -121,7 +121,7 @@ fn taken(screen: Screen, file: &Path) -> CommandExit {
 }
 
 /// Reports why there is no backup.
-fn refused(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
+fn report_fault(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     let exit = here::log_fault(screen, fault);
     if matches!(fault, LogFault::Foreign { why, .. } if why.contains("NATS")) {
         screen.say(format!(
@@ -142,12 +142,12 @@ struct NotesDraft {
 
 impl NotesDraft {
     /// Copies the checkpoints of a log, if it has any.
-    fn of(screen: Screen, log: &Path, to: &Path) -> Result<Option<NotesDraft>, CommandExit> {
+    fn copy_notes(screen: Screen, log: &Path, to: &Path) -> Result<Option<NotesDraft>, CommandExit> {
         let log = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
         let source = notes::path(&log);
         // Those that cannot be read are found here, and not when they are needed.
-        let found =
-            notes::read(&source).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let found = notes::read(&source)
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         if found.is_empty() {
             return Ok(None);
         }
@@ -160,14 +160,14 @@ impl NotesDraft {
             file.write_all(&bytes)?;
             file.sync_all()
         };
-        copied().map_err(|error| hindered::unwritten(screen, &draft, "the checkpoints", &error))?;
+        copied().map_err(|error| hindered::report_unwritten(screen, &draft, "the checkpoints", &error))?;
         Ok(Some(NotesDraft { draft, to, is_named: false }))
     }
 
-    fn name(mut self, screen: Screen) -> Result<PathBuf, CommandExit> {
+    fn name_file(mut self, screen: Screen) -> Result<PathBuf, CommandExit> {
         sqlite::name_new(&self.draft, &self.to).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => taken(screen, &self.to),
-            _ => hindered::unwritten(screen, &self.to, "the checkpoints", &error),
+            ErrorKind::AlreadyExists => refuse_existing(screen, &self.to),
+            _ => hindered::report_unwritten(screen, &self.to, "the checkpoints", &error),
         })?;
         self.is_named = true;
         Ok(self.to.clone())
@@ -183,7 +183,7 @@ impl Drop for NotesDraft {
     }
 }
 
-fn shown(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summary: &VerifySummary) {
+fn show_backup(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summary: &VerifySummary) {
     let VerifySummary { records, threads, documents, last } = *summary;
     if screen.json {
         let bytes = fs::metadata(to).map(|file| file.len()).ok();

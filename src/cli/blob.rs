@@ -22,10 +22,10 @@ pub(super) struct KeptBlob {
 
 impl KeptBlob {
     pub(super) fn run(self) -> CommandExit {
-        self.print().unwrap_or_else(|exit| exit)
+        self.print_blob().unwrap_or_else(|exit| exit)
     }
 
-    fn print(&self) -> Result<CommandExit, CommandExit> {
+    fn print_blob(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let usage = |words: String, fix: &str| {
             let exit = screen.fail(CommandExit::Usage, words);

@@ -11,11 +11,11 @@ use systole_config::{OrganismFile, bounds};
 use systole_show::columns::{self, wrapped};
 
 /// The lines about the workflows of a file.
-pub(super) fn lines(file: &OrganismFile) -> Vec<String> {
+pub(super) fn list_lines(file: &OrganismFile) -> Vec<String> {
     let mut lines = Vec::new();
     for (workflow, bound) in file.workflows.iter().zip(bounds(&file.workflows)) {
         let lead = format!("  {}: ", workflow.name);
-        lines.extend(wrapped(&lead, 4, &words(file, &bound)));
+        lines.extend(wrapped(&lead, 4, &describe_bound(file, &bound)));
     }
     lines
 }
@@ -23,25 +23,25 @@ pub(super) fn lines(file: &OrganismFile) -> Vec<String> {
 /// The same as values.
 pub(super) fn as_json(file: &OrganismFile) -> Vec<Value> {
     let one = |(workflow, bound): (&systole_workflow::spec::Workflow, Bound)| {
-        let used = Used::of(file, &bound);
-        json!({"name": workflow.name, "goals": count(&bound.goals), "children": count(&bound.children),
-               "messages": count(&bound.messages), "depth": bound.depth, "requests": count(&used.requests),
+        let used = Used::from_bound(file, &bound);
+        json!({"name": workflow.name, "goals": write_count(&bound.goals), "children": write_count(&bound.children),
+               "messages": write_count(&bound.messages), "depth": bound.depth, "requests": write_count(&used.requests),
                "cost": used.cost.map(|cost| cost.to_string())})
     };
     file.workflows.iter().zip(bounds(&file.workflows)).map(one).collect()
 }
 
-fn count(count: &BoundCount) -> Value {
+fn write_count(count: &BoundCount) -> Value {
     let per_item: Vec<Value> =
         count.per_item.iter().map(|(count, list)| json!({"count": count, "list": list})).collect();
     json!({"most": count.fixed, "per_item": per_item})
 }
 
-fn words(file: &OrganismFile, bound: &Bound) -> String {
-    let used = Used::of(file, bound);
+fn describe_bound(file: &OrganismFile, bound: &Bound) -> String {
+    let used = Used::from_bound(file, bound);
     let sum = if bound.terms.len() > 1 { format!("{} = ", bound.terms.join(" + ")) } else { String::new() };
-    let mut parts = vec![format!("at most {sum}{}", counted(&bound.goals, "goal"))];
-    parts.push(counted(&used.requests, "model request"));
+    let mut parts = vec![format!("at most {sum}{}", describe_count(&bound.goals, "goal"))];
+    parts.push(describe_count(&used.requests, "model request"));
     parts.extend(used.cost.map(|cost| cost.to_string()));
     let mut text = parts.join(", ");
     if let Some(unpriced) = used.unpriced {
@@ -51,7 +51,7 @@ fn words(file: &OrganismFile, bound: &Bound) -> String {
 }
 
 /// A count with its noun: `212 goals`, `12 goals and 1 more for each item of pick/item`.
-fn counted(count: &BoundCount, noun: &str) -> String {
+fn describe_count(count: &BoundCount, noun: &str) -> String {
     let mut text = columns::counted(count.fixed, noun);
     for (more, list) in &count.per_item {
         text.push_str(&format!(" and {more} more for each item of {list}"));
@@ -69,15 +69,15 @@ struct Used {
 }
 
 impl Used {
-    fn of(file: &OrganismFile, bound: &Bound) -> Used {
+    fn from_bound(file: &OrganismFile, bound: &Bound) -> Used {
         let mut used = Used { requests: BoundCount::default(), cost: None, unpriced: None };
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
         for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
-            let requests = asked.clone().multiply(turns(agent));
+            let requests = asked.clone().multiply(count_turns(agent));
             used.requests = used.requests.add_count(&requests);
             for model in file.models.iter().filter(|model| model.name == agent.model) {
-                match dearest(file, model) {
+                match find_dearest(file, model) {
                     Some(price) => priced.push((price, requests.clone())),
                     None => unpriced.push(model.name.clone()),
                 }
@@ -95,21 +95,21 @@ impl Used {
 }
 
 /// The most requests of one goal, without the retries after a provider's refusal.
-fn turns(agent: &AgentSpec) -> u64 {
+fn count_turns(agent: &AgentSpec) -> u64 {
     // With `plain` any usable answer ends it.
     let turns = if agent.dialect == Dialect::Plain { agent.turns.min(agent.attempts) } else { agent.turns };
     turns.into()
 }
 
 /// The highest cost of one request, with the model itself or one of its fallbacks.
-fn dearest(file: &OrganismFile, model: &ModelSpec) -> Option<Money> {
+fn find_dearest(file: &OrganismFile, model: &ModelSpec) -> Option<Money> {
     let others = file.models.iter().filter(|one| model.fallback.contains(&one.name));
-    let prices: Option<Vec<Money>> = std::iter::once(model).chain(others).map(request).collect();
+    let prices: Option<Vec<Money>> = std::iter::once(model).chain(others).map(price_request).collect();
     prices?.into_iter().max_by_key(|money| money.micros)
 }
 
 /// A request that fills the window.
-fn request(model: &ModelSpec) -> Option<Money> {
+fn price_request(model: &ModelSpec) -> Option<Money> {
     let price = model.price?;
     let read = model.window.saturating_sub(model.max_output);
     let of = |money: Money, tokens: u64| {

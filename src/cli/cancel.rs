@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::elsewhere::{OrganismElsewhere, unheard};
+use super::elsewhere::{OrganismElsewhere, report_silence};
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
@@ -58,7 +58,7 @@ pub(super) enum EndTarget<T = String> {
 }
 
 impl EndTarget {
-    fn found(
+    fn resolve(
         &self,
         find: impl FnOnce(&str) -> Result<ThreadId, CommandExit>,
     ) -> Result<EndTarget<ThreadId>, CommandExit> {
@@ -73,7 +73,7 @@ impl EndTarget {
 
 impl EndTarget<ThreadId> {
     /// Orders a running organism. Returns how many have ended.
-    fn through(&self, client: &DoorClient) -> DoorResult<usize> {
+    fn end_through(&self, client: &DoorClient) -> DoorResult<usize> {
         match self {
             EndTarget::Thread { named, is_gentle: true } => {
                 client.end_thread(named.as_str()).map(|decided| decided.map(|_| 1))
@@ -87,7 +87,7 @@ impl EndTarget<ThreadId> {
         }
     }
 
-    fn done(&self, screen: Screen, ended: usize) -> CommandExit {
+    fn report_end(&self, screen: Screen, ended: usize) -> CommandExit {
         match self {
             EndTarget::Thread { named, is_gentle } => {
                 let id = named.to_string();
@@ -131,28 +131,28 @@ impl EndOrder {
     /// Lets the running organism, or one started here, carry it out.
     pub(super) fn carry_out(&self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
-            let what = self.what.found(|typed| elsewhere.find(typed))?;
-            return Ok(match elsewhere.decided(what.through(&elsewhere.client))? {
-                Ok(ended) => what.done(screen, ended),
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        if let Some(elsewhere) = OrganismElsewhere::find_named(&self.place)? {
+            let what = self.what.resolve(|typed| elsewhere.find_thread(typed))?;
+            return Ok(match elsewhere.check_decision(what.end_through(&elsewhere.client))? {
+                Ok(ended) => what.report_end(screen, ended),
                 Err(refusal) => not_done(screen, &refusal),
             });
         }
         let log = self.place.log(screen)?;
-        let what = self.what.found(|typed| thread_name::find(screen, &log, typed))?;
+        let what = self.what.resolve(|typed| thread_name::find(screen, &log, typed))?;
         if let Some(run) = RunFile::find_running(&log) {
             self.place.set_nothing(screen, &run)?;
-            match what.through(&DoorClient::from_run_file(&run)) {
-                Ok(Ok(ended)) => return Ok(what.done(screen, ended)),
+            match what.end_through(&DoorClient::from_run_file(&run)) {
+                Ok(Ok(ended)) => return Ok(what.report_end(screen, ended)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
                 Err(DoorClientFault::Unreachable { .. }) => {}
-                Err(fault) => return Err(unheard(screen, &fault)),
+                Err(fault) => return Err(report_silence(screen, &fault)),
             }
         }
         let work = async { Box::pin(self.in_process(screen, what)).await.unwrap_or_else(|exit| exit) };
@@ -182,11 +182,11 @@ impl EndOrder {
         };
         let exit = match ended {
             Some(Err(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
-            Some(Ok(ended)) => what.done(screen, ended),
+            Some(Ok(ended)) => what.report_end(screen, ended),
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
-        Ok(here::ended(screen, &ended).unwrap_or(exit))
+        Ok(here::report_end(screen, &ended).unwrap_or(exit))
     }
 }
 

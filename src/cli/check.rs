@@ -45,17 +45,17 @@ impl Check {
         }
         match self.place.load().and_then(OrganismFile::with_log_folder) {
             Err(refused) => {
-                tell(screen, &refused.0);
+                print_all(screen, &refused.0);
                 CommandExit::Configuration
             }
             Ok(file) => {
                 if !file.warnings.is_empty() {
-                    tell(screen, &file.warnings);
+                    print_all(screen, &file.warnings);
                 }
                 if screen.json {
-                    screen.value(&described(&file));
+                    screen.value(&describe_file(&file));
                 } else {
-                    summary(&file).iter().for_each(|line| screen.drawn(line));
+                    write_summary(&file).iter().for_each(|line| screen.drawn(line));
                 }
                 if self.strict && !file.warnings.is_empty() {
                     CommandExit::Configuration
@@ -68,7 +68,7 @@ impl Check {
 }
 
 /// Prints mistakes and warnings.
-pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
+pub(super) fn print_all(screen: Screen, all: &[Diagnostic]) {
     if screen.json {
         all.iter().for_each(|one| screen.value(&as_json(one)));
         return;
@@ -95,40 +95,40 @@ fn as_json(one: &Diagnostic) -> Value {
     };
     let second = one.second.as_ref().map(|second| {
         let mut told = place(&second.place);
-        merge(&mut told, json!({"words": second.words}));
+        merge_json(&mut told, json!({"words": second.words}));
         told
     });
-    merge(&mut told, place(&one.place));
-    merge(&mut told, json!({"second": second}));
+    merge_json(&mut told, place(&one.place));
+    merge_json(&mut told, json!({"second": second}));
     told
 }
 
-fn merge(into: &mut Value, more: Value) {
+fn merge_json(into: &mut Value, more: Value) {
     if let (Value::Object(into), Value::Object(more)) = (into, more) {
         into.extend(more);
     }
 }
 
-fn described(file: &OrganismFile) -> Value {
+fn describe_file(file: &OrganismFile) -> Value {
     let composition = &file.composition;
     let names =
         |all: &[ElementSchema]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
     let listeners: Vec<Value> = (composition.listeners.values())
         .map(|one| {
-            let agent = agent(file, one);
+            let agent = find_agent(file, one);
             let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
             if let Some((kind, root)) = one.folder() {
-                merge(&mut listener, json!({kind: root}));
+                merge_json(&mut listener, json!({kind: root}));
             }
             if is_workflow(file, one) {
-                merge(&mut listener, json!({"workflow": true, "turns": null}));
+                merge_json(&mut listener, json!({"workflow": true, "turns": null}));
             }
             if let Some(agent) = agent {
                 let sees = if one.sees == ViewScope::Thread { "thread" } else { "call" };
-                let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect), "sees": sees});
-                merge(&mut listener, thinks);
+                let thinks = json!({"model": agent.model, "dialect": name_dialect(agent.dialect), "sees": sees});
+                merge_json(&mut listener, thinks);
             }
             listener
         })
@@ -138,7 +138,7 @@ fn described(file: &OrganismFile) -> Value {
 }
 
 /// A summary of the organism, in a few lines.
-fn summary(file: &OrganismFile) -> Vec<String> {
+fn write_summary(file: &OrganismFile) -> Vec<String> {
     let composition = &file.composition;
     let others = file.agents.len() + file.workflows.len();
     let programs = composition.listeners.len().saturating_sub(others);
@@ -154,9 +154,9 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     for one in composition.listeners.values() {
         let blank = " ".repeat(width.saturating_sub(one.name.as_str().len()));
         let lead = format!("  {}{blank}  ", one.name.as_str());
-        lines.extend(wrapped(&lead, lead.len(), &words(file, one)));
+        lines.extend(wrapped(&lead, lead.len(), &describe_listener(file, one)));
     }
-    lines.extend(bounds::lines(file));
+    lines.extend(bounds::list_lines(file));
     if file.managed && composition.uses_broker() {
         lines.push("  it starts its own broker: nats-server 2.12 or newer, from PATH".to_owned());
     }
@@ -187,7 +187,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
 }
 
 /// The agent behind that listener, if it is one.
-fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f AgentSpec> {
+fn find_agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f AgentSpec> {
     file.agents.iter().find(|agent| agent.name == one.name.as_str())
 }
 
@@ -203,7 +203,7 @@ pub(super) fn request_names(workflow: &Listener) -> Vec<&str> {
 }
 
 /// A dialect as written in the file.
-fn dialect(dialect: Dialect) -> &'static str {
+fn name_dialect(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Xml => "xml",
         Dialect::Native => "native",
@@ -219,12 +219,13 @@ fn for_others(all: &[ElementSchema]) -> Vec<ElementSchema> {
 }
 
 /// A listener in a few words.
-fn words(file: &OrganismFile, one: &Listener) -> String {
+fn describe_listener(file: &OrganismFile, one: &Listener) -> String {
     let is_workflow = is_workflow(file, one);
     let local =
         |all: &[ElementSchema]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
-    let thinks = |agent: &AgentSpec| format!("thinks with {} in {}", agent.model, dialect(agent.dialect));
-    let mut parts: Vec<String> = agent(file, one).map(thinks).into_iter().collect();
+    let thinks =
+        |agent: &AgentSpec| format!("thinks with {} in {}", agent.model, name_dialect(agent.dialect));
+    let mut parts: Vec<String> = find_agent(file, one).map(thinks).into_iter().collect();
     if is_workflow {
         // A workflow's messages to itself are of no interest to others.
         parts.push(format!("takes {}", request_names(one).join(", ")));

@@ -15,7 +15,7 @@ use super::exit::CommandExit;
 use super::looking::absent;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::policy;
+use super::trusted::read_policy;
 use super::{here, hindered};
 use systole_export::verdict::GatheredLog;
 use systole_log::{notes, sqlite};
@@ -62,11 +62,11 @@ struct SigningSettings {
 impl SignCheckpoint {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.signed(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
     /// The organism's file is read only for what the options leave open.
-    fn settings(&self, screen: Screen) -> Result<SigningSettings, CommandExit> {
+    fn read_settings(&self, screen: Screen) -> Result<SigningSettings, CommandExit> {
         let is_told = self.key.is_some() && !self.now;
         let is_alone = self.place.given_log().is_some() && !self.place.file().exists() && !self.now;
         let (log, proof) = if is_told || is_alone {
@@ -82,7 +82,7 @@ impl SignCheckpoint {
             screen.say("  try: --to with a folder or the address of a witness");
             return Err(exit);
         }
-        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let of_file = proof.as_ref().map(|proof| (proof.file.clone(), proof.logs.clone()));
         let (file, logs) = of_file.unwrap_or_else(|| (PathBuf::from("proof.key"), Vec::new()));
         let of_policy = policy.map(|policy| policy.witnesses().iter().map(|one| one.key.clone()).collect());
@@ -112,8 +112,8 @@ impl SignCheckpoint {
         Ok(SigningSettings { log: log.components().collect(), file, to, logs, witnesses })
     }
 
-    fn signed(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let SigningSettings { log, file: key_file, to, logs, witnesses } = self.settings(screen)?;
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let SigningSettings { log, file: key_file, to, logs, witnesses } = self.read_settings(screen)?;
         if !log.exists() {
             if let Some(fault) = sqlite::lost_whole(&log) {
                 return Err(here::log_fault(screen, &fault));
@@ -123,10 +123,10 @@ impl SignCheckpoint {
             return Err(exit);
         }
         let key = signing_key::read(&key_file)
-            .map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         let file = notes_of(&log);
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
-        let before = last_of(found(screen, &file)?, &keys);
+        let before = last_of(read_notes(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
             .map_err(|fault| here::log_fault(screen, &fault))?;
@@ -135,7 +135,7 @@ impl SignCheckpoint {
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
             return Err(exit);
         }
-        continues(screen, before.as_ref(), &gathered, summary.records)?;
+        check_continues(screen, before.as_ref(), &gathered, summary.records)?;
         let checkpoint = Checkpoint::new(key.verifier().name(), summary.records, gathered.root)
             .and_then(|checkpoint| SignedCheckpoint::sign(checkpoint, &key));
         let mut checkpoint = checkpoint.map_err(|fault| {
@@ -145,7 +145,7 @@ impl SignCheckpoint {
         })?;
         let added = |checkpoint: &SignedCheckpoint| {
             notes::append(&file, checkpoint)
-                .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))
+                .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))
         };
         added(&checkpoint)?;
         let mut missing = Vec::new();
@@ -155,7 +155,7 @@ impl SignCheckpoint {
             let known = Frontier::new();
             let client = here::witness_client();
             let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);
-            let sent = sent(screen, places, &checkpoint)?;
+            let sent = send_checkpoint(screen, places, &checkpoint)?;
             missing = sent.missing;
             if let Some(cosigned) = sent.cosigned {
                 added(&cosigned)?;
@@ -187,7 +187,7 @@ impl SignCheckpoint {
 }
 
 /// Whether the log begins with the records of its last checkpoint.
-fn continues(
+fn check_continues(
     screen: Screen,
     before: Option<&SignedCheckpoint>,
     gathered: &GatheredLog,
@@ -198,11 +198,11 @@ fn continues(
         return Ok(());
     }
     let (origin, size) = (before.origin().to_owned(), before.size());
-    Err(here::unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
+    Err(here::report_unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
 }
 
 /// Brings a checkpoint to its places.
-fn sent(
+fn send_checkpoint(
     screen: Screen,
     mut places: CheckpointSender,
     checkpoint: &SignedCheckpoint,
@@ -216,8 +216,9 @@ fn sent(
 }
 
 /// The checkpoints beside the log. What cannot be read is told.
-fn found(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
-    let found = notes::read(file).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+fn read_notes(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
+    let found = notes::read(file)
+        .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
     for (line, read) in &found {
         if let Err(why) = read {
             screen.say(format!("note: {}:{line} is not read: {why}", file.display()));

@@ -28,12 +28,12 @@ pub(super) struct Completions {
 
 impl Completions {
     pub(super) fn run(self, command: clap::Command) -> CommandExit {
-        Screen::of_process(false).drawn(script(&self.shell, command).trim_end_matches('\n'));
+        Screen::of_process(false).drawn(write_script(&self.shell, command).trim_end_matches('\n'));
         CommandExit::Done
     }
 }
 
-fn script(shell: &str, mut command: clap::Command) -> String {
+fn write_script(shell: &str, mut command: clap::Command) -> String {
     let clap_shell = match shell {
         "zsh" => Shell::Zsh,
         "fish" => Shell::Fish,
@@ -43,23 +43,23 @@ fn script(shell: &str, mut command: clap::Command) -> String {
     clap_complete::generate(clap_shell, &mut command, "systole", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
-        "zsh" => zsh(&script),
-        "fish" => format!("{script}{}", fish(&command)),
-        _ => format!("{script}{}", bash(&command)),
+        "zsh" => write_zsh(&script),
+        "fish" => format!("{script}{}", write_fish(&command)),
+        _ => format!("{script}{}", write_bash(&command)),
     }
 }
 
 /// The commands with arguments of a kind.
-fn takers(command: &clap::Command, names: &[&str]) -> Vec<String> {
+fn list_takers(command: &clap::Command, names: &[&str]) -> Vec<String> {
     let takes =
         |one: &&clap::Command| one.get_positionals().any(|arg| names.contains(&arg.get_id().as_str()));
     command.get_subcommands().filter(takes).map(|one| one.get_name().to_owned()).collect()
 }
 
-fn bash(command: &clap::Command) -> String {
+fn write_bash(command: &clap::Command) -> String {
     let cases = SORTS
         .iter()
-        .map(|(sort, names)| format!("        {}) sort={sort} ;;\n", takers(command, names).join("|")));
+        .map(|(sort, names)| format!("        {}) sort={sort} ;;\n", list_takers(command, names).join("|")));
     let cases: String = cases.collect();
     format!(
         r#"
@@ -79,9 +79,9 @@ complete -F _systole_with_ids -o bashdefault -o default systole
     )
 }
 
-fn fish(command: &clap::Command) -> String {
+fn write_fish(command: &clap::Command) -> String {
     let lines = SORTS.iter().map(|(sort, names)| {
-        let of = takers(command, names).join(" ");
+        let of = list_takers(command, names).join(" ");
         format!(
             "complete -c systole -n '__fish_seen_subcommand_from {of}' -f -a '(systole complete-words {sort} 2>/dev/null)'\n"
         )
@@ -91,7 +91,7 @@ fn fish(command: &clap::Command) -> String {
 }
 
 /// The clap script, changed so that a function looks up ids for arguments with these names.
-fn zsh(script: &str) -> String {
+fn write_zsh(script: &str) -> String {
     let mut out = String::new();
     for line in script.lines() {
         let words = line.trim_start().trim_start_matches(['\'', '*', ':']);

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::json;
 
-use super::elsewhere::unheard;
+use super::elsewhere::report_silence;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
@@ -42,10 +42,10 @@ pub(super) struct OpenConsole {
 impl OpenConsole {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.open(screen).unwrap_or_else(|exit| exit)
+        self.open_pages(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn open(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn open_pages(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen)?;
         let Some(run) = RunFile::find_running(&log) else {
             let words = format!("no organism runs on {}, so there is nothing to open", log.display());
@@ -56,10 +56,11 @@ impl OpenConsole {
         let code = match DoorClient::from_run_file(&run).session_code() {
             Ok(Ok(made)) => made.code,
             Ok(Err(refusal)) => return Err(screen.fail(CommandExit::Unavailable, refusal.message)),
-            Err(fault) => return Err(unheard(screen, &fault)),
+            Err(fault) => return Err(report_silence(screen, &fault)),
         };
-        let address = format!("http://{}/#{code}", reached(run.address));
-        let opened = if self.no_browser { None } else { browse(screen, &redirect_file(&log), &address) };
+        let address = format!("http://{}/#{code}", find_reachable(run.address));
+        let opened =
+            if self.no_browser { None } else { open_browser(screen, &redirect_file(&log), &address) };
         if screen.json {
             screen.value(&json!({"address": address, "opened": opened.is_some()}));
         } else {
@@ -73,8 +74,8 @@ impl OpenConsole {
 }
 
 /// Opens the browser, if there is one, by a file that leads it to the address. Names the program that does it.
-pub(super) fn browse(screen: Screen, file: &Path, address: &str) -> Option<&'static str> {
-    let opener = opener()?;
+pub(super) fn open_browser(screen: Screen, file: &Path, address: &str) -> Option<&'static str> {
+    let opener = find_opener()?;
     let started = write_redirect(file, address).and_then(|()| {
         let mut command = Command::new(opener);
         command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -91,7 +92,7 @@ pub(super) fn browse(screen: Screen, file: &Path, address: &str) -> Option<&'sta
 }
 
 /// The address at which this machine reaches a door that listens everywhere.
-pub(super) fn reached(address: SocketAddr) -> SocketAddr {
+pub(super) fn find_reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         ip if ip.is_unspecified() => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
         _ => address,
@@ -99,7 +100,7 @@ pub(super) fn reached(address: SocketAddr) -> SocketAddr {
 }
 
 /// The program that opens a browser: on a desktop, if one is installed.
-fn opener() -> Option<&'static str> {
+fn find_opener() -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
         return None;
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_door_that_listens_everywhere_is_reached_on_this_machine() {
-        assert_eq!(reached(([0, 0, 0, 0], 7474).into()).to_string(), "127.0.0.1:7474");
-        assert_eq!(reached(([127, 0, 0, 1], 80).into()).to_string(), "127.0.0.1:80");
+        assert_eq!(find_reachable(([0, 0, 0, 0], 7474).into()).to_string(), "127.0.0.1:7474");
+        assert_eq!(find_reachable(([127, 0, 0, 1], 80).into()).to_string(), "127.0.0.1:80");
     }
 }

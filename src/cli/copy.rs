@@ -44,10 +44,10 @@ pub(super) struct Copy {
 impl Copy {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.copied(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn copied(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = &file.composition.organism;
         let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
@@ -56,7 +56,7 @@ impl Copy {
             screen.say("  try: the commands that only read, which find it there; or log: {nats: ADDRESS}");
             return Err(exit);
         };
-        let credentials = self.credentials(screen, &file)?;
+        let credentials = self.read_credentials(screen, &file)?;
         let asked = CopyRequest { organism, url, credentials, by_auditor: self.key_env.is_some() };
         let copy: PathBuf = self.to.as_ref().unwrap_or(&file.log).components().collect();
         let mut stage = CopyStage::default();
@@ -74,12 +74,16 @@ impl Copy {
         if runs != CommandExit::Done {
             return Err(runs);
         }
-        let brought = brought.map_err(|fault| self.failed(screen, &fault, stage))?;
+        let brought = brought.map_err(|fault| self.report_failure(screen, &fault, stage))?;
         let copy = std::fs::canonicalize(&copy).unwrap_or(copy);
-        Ok(shown(screen, organism.as_str(), &copy, &brought))
+        Ok(show_copy(screen, organism.as_str(), &copy, &brought))
     }
 
-    fn credentials(&self, screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, CommandExit> {
+    fn read_credentials(
+        &self,
+        screen: Screen,
+        file: &OrganismFile,
+    ) -> Result<Option<Credentials>, CommandExit> {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
             (Some(name), _) => config::named_key(name, read).map(Some).map_err(|why| {
@@ -100,7 +104,7 @@ impl Copy {
     }
 
     /// Reports why there is no copy, or why it ends too early, and how much of it there is.
-    fn failed(&self, screen: Screen, fault: &StartFault, stage: CopyStage) -> CommandExit {
+    fn report_failure(&self, screen: Screen, fault: &StartFault, stage: CopyStage) -> CommandExit {
         let StartFault::Log(ill) = fault else {
             let exit = here::start_fault(screen, fault);
             self.say_kept(screen, stage);
@@ -150,14 +154,14 @@ impl Copy {
 }
 
 /// Prints the current state, and reports differences from the old copy.
-fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &CurrentCopy) -> CommandExit {
+fn show_copy(screen: Screen, organism: &str, copy: &std::path::Path, brought: &CurrentCopy) -> CommandExit {
     let CurrentCopy { stream, records, new_records, bundles, new_bundles, again } = brought;
     let differs = again.as_ref().and_then(|again| Some((again, again.differs.as_ref()?)));
     if screen.json {
         screen.value(&json!({
             "organism": organism, "stream": stream, "copy": copy, "records": records,
             "new_records": new_records, "bundles": bundles, "new_bundles": new_bundles,
-            "again": again.as_ref().map(described),
+            "again": again.as_ref().map(describe_copy),
         }));
     } else {
         let of = bundles.map_or_else(String::new, |all| format!(" in {}", counted(all, "bundle")));
@@ -193,7 +197,7 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Curre
     exit
 }
 
-fn described(again: &OldCopy) -> Value {
+fn describe_copy(again: &OldCopy) -> Value {
     let OldCopy { equal, differs, kept } = again;
     let differs = differs.as_ref().map(|at| json!({"position": at.position.0, "why": at.why}));
     json!({"equal_records": equal, "differs": differs, "kept": kept})

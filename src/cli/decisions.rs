@@ -81,7 +81,7 @@ fn far(
         fields.extend(moment("until", period.until));
         fields.extend(at.map(|at| ("at", at.0.to_string())));
         fields.extend(all.next.take().map(|before| ("before", before)));
-        let page: DecisionList = elsewhere.done(elsewhere.client.get("/v1/decisions", &fields))?;
+        let page: DecisionList = elsewhere.check_answer(elsewhere.client.get("/v1/decisions", &fields))?;
         all.decisions.extend(page.decisions);
         match page.next {
             Some(next) => all.next = Some(next),

@@ -58,7 +58,7 @@ enum Fault {
 impl Demo {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(false);
-        match play(&Page::new(screen)) {
+        match play_scenes(&Page::new(screen)) {
             Ok(()) => CommandExit::Done,
             Err(fault @ (Fault::Failed(_) | Fault::Unproven(_))) => screen.fail(CommandExit::Failed, fault),
             Err(fault) => screen.fail(CommandExit::Unavailable, fault),
@@ -66,50 +66,54 @@ impl Demo {
     }
 }
 
-fn play(page: &Page) -> Result<(), Fault> {
+fn play_scenes(page: &Page) -> Result<(), Fault> {
     if !stage::has_python() {
         return Err(Fault::Pythonless);
     }
-    let stage = Stage::lay(person::is_there()).map_err(Fault::Stage)?;
-    let log = stage.log();
-    page.opening("Three AI agents and two Python programs answer a question. The models are rehearsed, so you need no key. Everything else is real, and is read from the log as it happens.");
+    let stage = Stage::lay_out(person::is_there()).map_err(Fault::Stage)?;
+    let log = stage.log_path();
+    page.print_opening("Three AI agents and two Python programs answer a question. The models are rehearsed, so you need no key. Everything else is real, and is read from the log as it happens.");
     let mut actor = Actor::start(&stage).map_err(Fault::Stage)?;
 
-    page.heading("1. You ask a question");
+    page.print_heading("1. You ask a question");
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
-    page.fact(Style::Plain, "you ask", &glance(question.bytes()).words);
-    let client = DoorClient::from_run_file(&actor.reached());
+    page.print_fact(Style::Plain, "you ask", &glance(question.bytes()).words);
+    let client = DoorClient::from_run_file(&actor.run_file());
     let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };
     let receipt = client.send_message(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
     let root = &receipt.thread;
-    page.fact(Style::Plain, "receipt", &format!("record {} of {root}, sent once it is on disk", receipt.seq));
+    page.print_fact(
+        Style::Plain,
+        "receipt",
+        &format!("record {} of {root}, sent once it is on disk", receipt.seq),
+    );
 
     let said = scenes::until_a_model_speaks(page, &client, &log, root, receipt.position)?;
     let killed = actor.kill().map_err(Fault::Stage)?;
-    page.heading("3. kill -9, in the middle of a model's answer");
-    page.fact(Style::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
-    page.fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
+    page.print_heading("3. kill -9, in the middle of a model's answer");
+    page.print_fact(Style::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
+    page.print_fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
     let again = Actor::start(&stage).map_err(Fault::Stage)?;
 
-    let client = DoorClient::from_run_file(&again.reached());
+    let client = DoorClient::from_run_file(&again.run_file());
     let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
-    scenes::decide(page, &client, &request)?;
+    scenes::decide_request(page, &client, &request)?;
     let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;
     again.stop().map_err(Fault::Stage)?;
 
-    page.heading("5. You get an answer, and the log proves it");
-    page.fact(Style::Good, "answer", &glance(answer.body.as_bytes()).words);
-    let proof = proof::of(&log, &receipt, &answer)?;
+    page.print_heading("5. You get an answer, and the log proves it");
+    page.print_fact(Style::Good, "answer", &glance(answer.body.as_bytes()).words);
+    let proof = proof::judge_log(&log, &receipt, &answer)?;
     let proof::Proof { records, model_calls, interrupted } = proof;
     let verified = format!("{records} records, none altered; your answer is among them");
-    page.fact(Style::Good, "verified", &verified);
+    page.print_fact(Style::Good, "verified", &verified);
     let answered = model_calls.saturating_sub(interrupted);
     let calls = format!("{model_calls}: {answered} answered, {interrupted} cut off by the kill");
-    page.fact(Style::Plain, "model calls", &calls);
+    page.print_fact(Style::Plain, "model calls", &calls);
 
-    page.blank();
-    let program = stage.program();
-    page.next(&format!("{program} tree @last --log {}", quoted(&log)));
-    page.next(&format!("{program} init hello"));
+    page.print_blank();
+    let program = stage.program_path();
+    page.print_next(&format!("{program} tree @last --log {}", quoted(&log)));
+    page.print_next(&format!("{program} init hello"));
     Ok(())
 }

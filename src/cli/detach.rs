@@ -37,31 +37,31 @@ pub(super) fn leave_the_terminal() {
 }
 
 /// Starts the organism in the background.
-pub(super) fn run(screen: Screen, place: &Place) -> CommandExit {
+pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
     here::with_runtime(screen, async {
-        match start(screen, place).await {
+        match start_detached(screen, place).await {
             Ok(exit) | Err(exit) => exit,
         }
     })
 }
 
-async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
+async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen(screen)?;
     let log = place.log(screen)?;
     if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
         return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
     }
     let [output, before] = RunFile::output_paths(&log);
-    let file = fresh(&output, &before)
-        .map_err(|error| hindered::unwritten(screen, &output, "the output of the organism", &error))?;
-    let mut child =
-        spawn(file).map_err(|error| hindered::machine(screen, "another process of this program", &error))?;
+    let file = create_output(&output, &before)
+        .map_err(|error| hindered::report_unwritten(screen, &output, "the output of the organism", &error))?;
+    let mut child = spawn_child(file)
+        .map_err(|error| hindered::report_missing(screen, "another process of this program", &error))?;
     let background = Background { screen, place, log, output };
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Err(background.failed(status)),
+            Ok(Some(status)) => return Err(background.report_failure(status)),
             Ok(None) => {}
-            Err(error) => return Err(hindered::machine(screen, "how the organism does", &error)),
+            Err(error) => return Err(hindered::report_missing(screen, "how the organism does", &error)),
         }
         if background.is_told(child.id()) {
             return Ok(CommandExit::Done);
@@ -69,7 +69,7 @@ async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
             exit = signals.next() => {
-                end(&mut child);
+                end_child(&mut child);
                 screen.say("the organism is stopped again");
                 return Err(exit);
             }
@@ -79,7 +79,7 @@ async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit
 
 /// An empty file that only its owner may read, because the output shows payloads. The previous file is kept beside
 /// it.
-fn fresh(output: &Path, before: &Path) -> std::io::Result<File> {
+fn create_output(output: &Path, before: &Path) -> std::io::Result<File> {
     match fs::rename(output, before) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -88,14 +88,14 @@ fn fresh(output: &Path, before: &Path) -> std::io::Result<File> {
 }
 
 /// Starts the same command without `--detach`.
-fn spawn(output: File) -> std::io::Result<Child> {
+fn spawn_child(output: File) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(WORD).args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
 }
 
 /// Stops the started process, and waits until it has ended.
-fn end(child: &mut Child) {
+fn end_child(child: &mut Child) {
     // If it has already ended, that is fine.
     let _ended = kill_process(Pid::from_child(child), Signal::TERM);
     let _status = child.wait();
@@ -151,7 +151,7 @@ impl Background<'_> {
     }
 
     /// Reports why it ended, in its own words, and returns its exit.
-    fn failed(&self, status: ExitStatus) -> CommandExit {
+    fn report_failure(&self, status: ExitStatus) -> CommandExit {
         self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
         let exit = status.code().and_then(CommandExit::of_code).filter(|exit| *exit != CommandExit::Done);
         exit.unwrap_or_else(|| {

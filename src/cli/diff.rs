@@ -10,7 +10,7 @@ use super::exit::CommandExit;
 use super::here;
 use super::looking::{Looking, absent};
 use super::place::Place;
-use super::replay::{damaged, tree};
+use super::replay::{read_tree, report_damage};
 use super::unfound::not_found;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -50,7 +50,7 @@ impl Diff {
     fn compared(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
-        let one = tree(&looking, &looking.find(&self.one)?.root_of())?;
+        let one = read_tree(&looking, &looking.find(&self.one)?.root_of())?;
         let against = self.against.as_ref().map(|path| self.second(&looking, path)).transpose()?;
         let other_reader: &dyn LogReader = match &against {
             Some(against) => against,
@@ -60,10 +60,10 @@ impl Diff {
         let other = match RecordedTree::read_tree(other_reader, &root) {
             Ok(Some(other)) => other,
             Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
-            Err(fault) => return Err(damaged(&looking, &fault)),
+            Err(fault) => return Err(report_damage(&looking, &fault)),
         };
         let compared = run((&one, &*looking.reader), (&other, other_reader));
-        let compared = compared.map_err(|fault| damaged(&looking, &fault))?;
+        let compared = compared.map_err(|fault| report_damage(&looking, &fault))?;
         let (first, second) = (&one.root, &other.root);
         if screen.json {
             screen.value(&json!({

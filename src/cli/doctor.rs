@@ -101,30 +101,30 @@ impl Finding {
 impl Doctor {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        let mut found = machine::examine();
-        found.extend(sandbox::examine());
+        let mut found = machine::examine_machine();
+        found.extend(sandbox::examine_sandbox());
         let loaded = self.place.load().and_then(OrganismFile::with_log_folder);
-        found.extend(store::organism(&loaded));
+        found.extend(store::check_organism(&loaded));
         let of_file = loaded.as_ref().ok().map(|file| file.log.clone());
-        found.extend(loaded.iter().flat_map(before::examine));
+        found.extend(loaded.iter().flat_map(before::examine_file));
         let log: Option<PathBuf> = self.place.given_log().or(of_file).or_else(|| self.place.running_log());
         match log {
             Some(log) => {
                 let log: PathBuf = log.components().collect();
-                found.extend(store::log(&log, &self.place.run_command()));
-                found.extend(loaded.iter().flat_map(|file| evidence::orphans(&log, &file.composition)));
+                found.extend(store::check_log(&log, &self.place.run_command()));
+                found.extend(loaded.iter().flat_map(|file| evidence::find_orphans(&log, &file.composition)));
             }
             None => {
                 let fix = "--log PATH, or an organism's file that can be read";
                 found.push(Finding::note("log", "which one is not known", fix));
             }
         }
-        tell(screen, &found);
-        worst(&found)
+        print_findings(screen, &found);
+        find_worst(&found)
     }
 }
 
-fn tell(screen: Screen, found: &[Finding]) {
+fn print_findings(screen: Screen, found: &[Finding]) {
     if screen.json {
         let all = found
             .iter()
@@ -138,7 +138,7 @@ fn tell(screen: Screen, found: &[Finding]) {
 }
 
 /// The exit of the worst problem: a damaged log first, then a refused file, then anything else.
-fn worst(found: &[Finding]) -> CommandExit {
+fn find_worst(found: &[Finding]) -> CommandExit {
     let exits = found.iter().filter_map(|finding| match finding.state {
         State::Problem(_, exit) => Some(exit),
         _ => None,
@@ -170,11 +170,11 @@ mod tests {
     #[test]
     fn the_worst_problem_gives_the_exit() {
         let problem = |exit| Finding::problem("x", "", "", exit);
-        assert_eq!(worst(&[]), CommandExit::Done);
-        assert_eq!(worst(&[Finding::note("x", "", "")]), CommandExit::Done);
+        assert_eq!(find_worst(&[]), CommandExit::Done);
+        assert_eq!(find_worst(&[Finding::note("x", "", "")]), CommandExit::Done);
         let all =
             [problem(CommandExit::Configuration), problem(CommandExit::Log), problem(CommandExit::Failed)];
-        assert_eq!(worst(&all), CommandExit::Log);
-        assert_eq!(worst(&all[..1]), CommandExit::Configuration);
+        assert_eq!(find_worst(&all), CommandExit::Log);
+        assert_eq!(find_worst(&all[..1]), CommandExit::Configuration);
     }
 }

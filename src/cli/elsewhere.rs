@@ -86,12 +86,12 @@ pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
 
 impl OrganismElsewhere {
     /// The organism that the command line or the environment names by its address, if one does.
-    pub(super) fn of(place: &Place) -> Result<Option<OrganismElsewhere>, CommandExit> {
-        OrganismElsewhere::within(place, None)
+    pub(super) fn find_named(place: &Place) -> Result<Option<OrganismElsewhere>, CommandExit> {
+        OrganismElsewhere::find_within(place, None)
     }
 
     /// The same, for a command that waits that long for everything.
-    pub(super) fn within(
+    pub(super) fn find_within(
         place: &Place,
         limit: Option<Duration>,
     ) -> Result<Option<OrganismElsewhere>, CommandExit> {
@@ -99,7 +99,7 @@ impl OrganismElsewhere {
         let (url, token) = (place.url(), place.token_variable());
         let Some((name, url)) = url else {
             return match token {
-                Some(_) => Err(usage(
+                Some(_) => Err(refuse_usage(
                     screen,
                     "--token-env: no address is given".to_owned(),
                     "--url with the address of the organism",
@@ -107,11 +107,11 @@ impl OrganismElsewhere {
                 None => Ok(None),
             };
         };
-        let is_tls =
-            address(&url).map_err(|(why, fix)| usage(screen, format!("{name} `{url}`: {why}"), &fix))?;
+        let is_tls = check_address(&url)
+            .map_err(|(why, fix)| refuse_usage(screen, format!("{name} `{url}`: {why}"), &fix))?;
         let variable = token.unwrap_or(TOKEN);
-        let token = token_in(variable).map_err(|(words, fix)| usage(screen, words, &fix))?;
-        let roots = if is_tls { roots(screen)? } else { Vec::new() };
+        let token = token_in(variable).map_err(|(words, fix)| refuse_usage(screen, words, &fix))?;
+        let roots = if is_tls { read_roots(screen)? } else { Vec::new() };
         let client = Arc::new(DoorClient::connect_to(&url, &token, roots).with_limit(limit));
         let status = match client.read_status() {
             Ok(Ok(status)) => status,
@@ -125,7 +125,7 @@ impl OrganismElsewhere {
                 refused::say(screen, &refusal);
                 return Err(exit_of(&refusal));
             }
-            Err(fault) => return Err(unheard(screen, &fault)),
+            Err(fault) => return Err(report_silence(screen, &fault)),
         };
         let log = Arc::new(RemoteLog::new(client.clone()));
         Ok(Some(OrganismElsewhere { screen, client, status, log }))
@@ -137,12 +137,12 @@ impl OrganismElsewhere {
     }
 
     /// The thread that the user means.
-    pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
+    pub(super) fn find_thread(&self, typed: &str) -> Result<ThreadId, CommandExit> {
         finding::find(&*self.log, typed).map_err(|why| not_found(self.screen, &why))
     }
 
     /// The composition that runs. Only clients that may read everything get it.
-    pub(super) fn composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
+    pub(super) fn read_composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
         let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.document(hash));
         let source = source.transpose().map_err(|fault| here::log_fault(self.screen, &fault))?;
         if let Some(refusal) = self.log.refused_document() {
@@ -164,8 +164,8 @@ impl OrganismElsewhere {
     }
 
     /// The requests that wait for a person: with the role `approve` also those in threads of others.
-    pub(super) fn waiting(&self, at: Option<Position>) -> Result<Vec<WaitingRequest>, CommandExit> {
-        let found = self.done(self.client.list_approvals(at.map(|at| at.0)))?;
+    pub(super) fn list_waiting(&self, at: Option<Position>) -> Result<Vec<WaitingRequest>, CommandExit> {
+        let found = self.check_answer(self.client.list_approvals(at.map(|at| at.0)))?;
         let read = found.approvals.iter().map(WaitingRequest::from_json);
         read.collect::<Result<_, _>>().map_err(|why| {
             let words = format!("{} lists an approval that cannot be read: {why}", self.client.address());
@@ -176,34 +176,34 @@ impl OrganismElsewhere {
     }
 
     /// The decision on an order. Silence is reported.
-    pub(super) fn decided<T>(
+    pub(super) fn check_decision<T>(
         &self,
         answered: DoorResult<T>,
     ) -> Result<Result<T, Box<ApiRefusal>>, CommandExit> {
-        answered.map_err(|fault| unheard(self.screen, &fault))
+        answered.map_err(|fault| report_silence(self.screen, &fault))
     }
 
     /// What was asked for. A refusal is reported.
-    pub(super) fn done<T>(&self, answered: DoorResult<T>) -> Result<T, CommandExit> {
-        self.decided(answered)?.map_err(|refusal| self.refuse(&refusal))
+    pub(super) fn check_answer<T>(&self, answered: DoorResult<T>) -> Result<T, CommandExit> {
+        self.check_decision(answered)?.map_err(|refusal| self.report_refusal(&refusal))
     }
 
     /// Reports that nothing listens there any more.
-    pub(super) fn gone(&self) -> CommandExit {
+    pub(super) fn report_gone(&self) -> CommandExit {
         let address = self.client.address().to_owned();
         let words = "the organism has stopped".to_owned();
-        unheard(self.screen, &DoorClientFault::Unreachable { address, words })
+        report_silence(self.screen, &DoorClientFault::Unreachable { address, words })
     }
 
     /// Reports a refusal.
-    pub(super) fn refuse(&self, refusal: &ApiRefusal) -> CommandExit {
+    pub(super) fn report_refusal(&self, refusal: &ApiRefusal) -> CommandExit {
         refused::say(self.screen, refusal);
         exit_of(refusal)
     }
 }
 
 /// Reports that an organism does not answer as it should.
-pub(super) fn unheard(screen: Screen, fault: &DoorClientFault) -> CommandExit {
+pub(super) fn report_silence(screen: Screen, fault: &DoorClientFault) -> CommandExit {
     let exit = match fault {
         DoorClientFault::Broken { .. } => CommandExit::Log,
         DoorClientFault::Refused(refusal) => exit_of(refusal),
@@ -218,14 +218,14 @@ fn exit_of(refusal: &ApiRefusal) -> CommandExit {
     Code::parse(&refusal.code).map_or(CommandExit::Payload, refused::exit_of)
 }
 
-fn usage(screen: Screen, words: String, fix: &str) -> CommandExit {
+fn refuse_usage(screen: Screen, words: String, fix: &str) -> CommandExit {
     let exit = screen.fail(CommandExit::Usage, words);
     screen.say(format!("  try: {fix}"));
     exit
 }
 
 /// Whether an address is reached over TLS; or why no token is sent there, with the fix.
-fn address(url: &str) -> Result<bool, (String, String)> {
+fn check_address(url: &str) -> Result<bool, (String, String)> {
     let example = || "http://127.0.0.1:7474, or https:// and the name of its proxy".to_owned();
     let read = HttpAddress::parse(url).map_err(|why| (why.to_owned(), example()))?;
     if url.contains('?') {
@@ -260,12 +260,12 @@ fn token_in(variable: &str) -> Result<Credential, (String, String)> {
 }
 
 /// The certificates that count, if a file names them.
-fn roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> {
+fn read_roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> {
     let Some(file) = std::env::var_os(ROOTS).filter(|file| !file.is_empty()) else { return Ok(Vec::new()) };
     let path = std::path::Path::new(&file);
     let what = "the certificates";
     let pem = std::fs::read(path)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, what, &error))?;
+        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, what, &error))?;
     let found: Vec<_> = parse_pem(&pem)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),
@@ -274,7 +274,7 @@ fn roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> {
         .collect();
     if found.is_empty() {
         let words = format!("{ROOTS}: {} holds no certificate", path.display());
-        return Err(usage(screen, words, "a file with certificates in PEM"));
+        return Err(refuse_usage(screen, words, "a file with certificates in PEM"));
     }
     Ok(found)
 }
@@ -292,7 +292,7 @@ mod tests {
             ("https://systole.example", true),
             ("https://systole.example/acme/", true),
         ] {
-            assert_eq!(address(url), Ok(is_tls), "{url}");
+            assert_eq!(check_address(url), Ok(is_tls), "{url}");
         }
         for (url, why) in [
             ("http://192.0.2.1:7474", "without TLS"),
@@ -305,7 +305,7 @@ mod tests {
             ("http://127.0.0.1:7474/?a=b", "a query"),
             ("http://", "address"),
         ] {
-            let (told, fix) = address(url).unwrap_err();
+            let (told, fix) = check_address(url).unwrap_err();
             assert!(told.contains(why) && !fix.is_empty(), "{url}: {told}");
         }
     }

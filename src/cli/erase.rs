@@ -62,10 +62,10 @@ pub(super) struct Erase {
 impl Erase {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.erased(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, None)?;
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
         if !self.dry_run
@@ -81,7 +81,7 @@ impl Erase {
             false => {
                 let scope = if self.whole { ErasureScope::Bodies } else { ErasureScope::Values };
                 let reader = sqlite::open_reading(&log).map_err(fault)?;
-                let plan = self.plan(screen, &log, &reader, scope)?;
+                let plan = self.plan_erasure(screen, &log, &reader, scope)?;
                 drop(reader);
                 if !self.dry_run {
                     self.carried_out(screen, &log, &plan)?;
@@ -90,17 +90,17 @@ impl Erase {
             }
         };
         if !self.dry_run {
-            outputs.iter().try_for_each(|file| removed(screen, file))?;
+            outputs.iter().try_for_each(|file| remove_output(screen, file))?;
         }
         if screen.json {
             screen.value(&self.as_json(&log, &plan, &outputs));
         } else {
-            self.lines(&log, &plan, is_copy, &outputs).iter().for_each(|line| screen.drawn(line));
+            self.list_lines(&log, &plan, is_copy, &outputs).iter().for_each(|line| screen.drawn(line));
         }
         Ok(CommandExit::Done)
     }
 
-    fn plan(
+    fn plan_erasure(
         &self,
         screen: Screen,
         log: &Path,
@@ -109,10 +109,10 @@ impl Erase {
     ) -> Result<ErasurePlan, CommandExit> {
         // A log that does not verify is not touched: what is wrong with it would be harder to find.
         sqlite::verify_all(log).map_err(|fault| here::log_fault(screen, &fault))?;
-        let positions = self.positions.iter().map(|typed| position(screen, reader, typed));
+        let positions = self.positions.iter().map(|typed| find_position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
         erasing::plan_erasure(reader, &positions, scope, self.reason.as_deref())
-            .map_err(|refused| refusal(screen, &refused))
+            .map_err(|refused| report_refusal(screen, &refused))
     }
 
     /// The same for a log in NATS, of which the log here is a copy.
@@ -126,7 +126,7 @@ impl Erase {
         }
         if self.dry_run {
             let reader = sqlite::open_reading(copy).map_err(fault)?;
-            return self.plan(screen, copy, &reader, ErasureScope::Objects);
+            return self.plan_erasure(screen, copy, &reader, ErasureScope::Objects);
         }
         let file = self.place.organism(screen)?;
         let (Some(url), Some(kept)) = (&file.bus, &file.log_kept) else {
@@ -155,7 +155,7 @@ impl Erase {
 
     fn in_stream(&self, screen: Screen, copy: &Path, open: OpenNatsLog) -> Result<ErasurePlan, CommandExit> {
         let OpenNatsLog { writer: mut log_writer, reader, .. } = open;
-        let plan = self.plan(screen, copy, &reader, ErasureScope::Objects)?;
+        let plan = self.plan_erasure(screen, copy, &reader, ErasureScope::Objects)?;
         if plan.erasure.is_empty() {
             return Ok(plan);
         }
@@ -166,7 +166,8 @@ impl Erase {
         };
         let forget = || search::forget(copy).map_err(|error| unfinished(system::told(&error)));
         forget()?;
-        let told = self.record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
+        let told =
+            self.build_record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
         log_writer.erase(&plan.erasure, &batch).map_err(unfinished)?;
         forget()?;
@@ -188,7 +189,7 @@ impl Erase {
         // Before the commit too: a process that is killed in between leaves no word behind.
         let forget = || search::forget(log).map_err(|error| unwritten(system::told(&error)));
         forget()?;
-        let told = self.record(log, &reader, plan).map_err(fault)?;
+        let told = self.build_record(log, &reader, plan).map_err(fault)?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
         match log_writer.erase(&plan.erasure, &batch) {
             Commit::Committed(_) => {}
@@ -207,7 +208,12 @@ impl Erase {
     }
 
     /// The record of what went.
-    fn record(&self, log: &Path, reader: &SqliteReader, plan: &ErasurePlan) -> Result<Record, LogFault> {
+    fn build_record(
+        &self,
+        log: &Path,
+        reader: &SqliteReader,
+        plan: &ErasurePlan,
+    ) -> Result<Record, LogFault> {
         let unread = |error: std::io::Error| LogFault::Io {
             path: log.display().to_string(),
             why: system::told(&error),
@@ -252,11 +258,11 @@ impl Erase {
             "hashes_at": positions(&plan.hashes),
             "short_values": plan.short,
             "outputs": outputs,
-            "files": beside(log),
+            "files": list_beside(log),
         })
     }
 
-    fn lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool, outputs: &[PathBuf]) -> Vec<String> {
+    fn list_lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool, outputs: &[PathBuf]) -> Vec<String> {
         let verb = if self.dry_run { "would erase" } else { "erased" };
         let mut lines = Vec::new();
         for (position, parts) in &plan.parts {
@@ -275,7 +281,7 @@ impl Erase {
             lines.push(format!("{verb} {name}: what an organism in the background printed"));
         }
         if !plan.already.is_empty() {
-            lines.push(format!("erased before: {}", list(&plan.already)));
+            lines.push(format!("erased before: {}", join_positions(&plan.already)));
         }
         if plan.erasure.is_empty() {
             lines.push("nothing is left to erase in the log".to_owned());
@@ -289,7 +295,7 @@ impl Erase {
             let words = "in bundles of the stream, which never change, is everything that is named below;";
             lines.push(format!("  {words} other copies have the values until systole copy --again"));
         }
-        lines.extend(stays(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
+        lines.extend(list_rest(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
         lines
     }
 }
@@ -304,11 +310,11 @@ fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument,
 }
 
 /// What still says something of what was erased.
-fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
+fn list_rest(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     let mut stays = Vec::new();
     let mut at = |positions: &[Position], words: &str| {
         if !positions.is_empty() {
-            stays.push(format!("{}: {words}", list(positions)));
+            stays.push(format!("{}: {words}", join_positions(positions)));
         }
     };
     at(&plan.repeats, "repeat a value in a place that is not marked; --whole erases their bodies");
@@ -327,7 +333,7 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
         let words = words.replace("{SHORTEST_TEXT}", &SHORTEST_TEXT.to_string());
         stays.push(format!("{words} were not looked for elsewhere"));
     }
-    stays.extend(beside(log));
+    stays.extend(list_beside(log));
     stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
     stays.push(
         "what systole run printed elsewhere: on a terminal, or into the journal of the system".to_owned(),
@@ -336,13 +342,13 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
 }
 
 /// Removes what an organism in the background printed: payloads as they were.
-fn removed(screen: Screen, output: &Path) -> Result<(), CommandExit> {
+fn remove_output(screen: Screen, output: &Path) -> Result<(), CommandExit> {
     std::fs::remove_file(output)
-        .map_err(|error| hindered::unwritten(screen, output, "what an organism printed", &error))
+        .map_err(|error| hindered::report_unwritten(screen, output, "what an organism printed", &error))
 }
 
 /// The position that a person typed.
-fn position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Position, CommandExit> {
+fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Position, CommandExit> {
     let refused = |words: String| {
         let exit = screen.fail(CommandExit::Usage, words);
         screen.say("  try: systole find WORDS, which shows both the position and the thread with the number");
@@ -361,12 +367,12 @@ fn position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Positi
     found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
 }
 
-fn list(positions: &[Position]) -> String {
+fn join_positions(positions: &[Position]) -> String {
     let shown: Vec<String> = positions.iter().map(|position| format!("#{}", position.0)).collect();
     shown.join(" ")
 }
 
-fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
+fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
     let (exit, fix) = match refused {
         ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
         ErasureRefused::Missing { .. } => {
@@ -398,7 +404,7 @@ fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
 }
 
 /// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.
-fn beside(log: &Path) -> Vec<String> {
+fn list_beside(log: &Path) -> Vec<String> {
     let Some(name) = log.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

@@ -35,7 +35,7 @@ pub(super) struct Explain {
 impl Explain {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
-        let codes = KnownCode::all();
+        let codes = KnownCode::list_all();
         if self.word.is_empty() {
             return list(screen, codes.iter());
         }
@@ -84,7 +84,7 @@ fn tell(screen: Screen, code: &KnownCode) {
     let mut lines = wrapped(&format!("{}:", code.as_str()), 4, code.meaning());
     lines.extend(wrapped("  and then:", 4, code.again()));
     lines.extend(wrapped("  try:", 4, code.fix()));
-    if let Some(example) = code.pump().and_then(Code::example) {
+    if let Some(example) = code.as_pump_code().and_then(Code::example) {
         lines.push(String::new());
         lines.extend(example.lines().map(str::to_owned));
     }
@@ -109,7 +109,7 @@ fn list<'c>(screen: Screen, codes: impl Iterator<Item = &'c KnownCode>) -> Comma
 }
 
 fn as_json(code: &KnownCode) -> serde_json::Value {
-    let pump = code.pump();
+    let pump = code.as_pump_code();
     json!({"code": code.as_str(), "meaning": code.meaning(), "again": pump.map(Code::retry_allowed),
            "warning": pump.is_some_and(Code::is_warning), "fix": code.fix(), "example": pump.and_then(Code::example)})
 }

@@ -108,27 +108,27 @@ struct ExportExtras {
 
 impl Export {
     pub(super) fn run(self) -> CommandExit {
-        self.export().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn export(&self) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         check_end(&looking.log).map_err(|fault| looking.fault(&fault))?;
         let mut chosen: Vec<ThreadId> = Vec::new();
         for typed in &self.threads {
             chosen.push(looking.find(typed)?);
         }
-        let extras = self.extras(&looking)?;
+        let extras = self.read_extras(&looking)?;
         let mut scope =
             ExportScope::find_threads(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
         let lost = scope.explain_losses(&*looking.reader, prompt_view::READING);
-        let lost = lost.map_err(|fault| redacting::fault(&looking, &fault))?;
-        let scope = redacting::redacted(&looking, scope, &chosen, &self.redact)?;
+        let lost = lost.map_err(|fault| redacting::report_fault(&looking, &fault))?;
+        let scope = redacting::redact_scope(&looking, scope, &chosen, &self.redact)?;
         let ending = if self.html { "html" } else { "zip" };
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
         let out = self.out.clone().unwrap_or_else(named);
         let what = if self.html { "the page" } else { "the export" };
-        let unwritten = |error: &io::Error| hindered::unwritten(looking.screen, &out, what, error);
+        let unwritten = |error: &io::Error| hindered::report_unwritten(looking.screen, &out, what, error);
         let written = if self.html {
             let file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&out);
             let file = file.map_err(|error| unwritten(&error))?;
@@ -138,7 +138,7 @@ impl Export {
             let lacks_prompts = lost.elsewhere > 0;
             let files = Vec::new();
             Zipping { looking: &looking, scope: &scope, chosen: &chosen, lacks_prompts, archive, files }
-                .write(&extras)
+                .write_all(&extras)
         };
         let written = written.map_err(|end| {
             // Half an export would pass for a damaged one. If it cannot be removed, the message names it.
@@ -146,20 +146,20 @@ impl Export {
             match end {
                 ExportEnd::Told(exit) => exit,
                 ExportEnd::Fault(ExportFault::Write(error)) => {
-                    hindered::unwritten(looking.screen, &out, what, &error)
+                    hindered::report_unwritten(looking.screen, &out, what, &error)
                 }
-                ExportEnd::Fault(fault) => redacting::fault(&looking, &fault),
+                ExportEnd::Fault(fault) => redacting::report_fault(&looking, &fault),
             }
         })?;
-        self.tell(&looking, &scope, &out, &written, extras.key.is_some());
+        self.report_export(&looking, &scope, &out, &written, extras.key.is_some());
         Ok(CommandExit::Done)
     }
 
     /// The key, the policy and the checkpoint.
-    fn extras(&self, looking: &Looking) -> Result<ExportExtras, CommandExit> {
+    fn read_extras(&self, looking: &Looking) -> Result<ExportExtras, CommandExit> {
         let screen = looking.screen;
         let key = self.key.as_deref().map(signing_key::read).transpose();
-        let key = key.map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+        let key = key.map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.as_ref().is_some_and(|key| key.verifier().kind() != SignatureKind::Plain) {
             let exit = screen.fail(CommandExit::Usage, "--key: it is the key of a witness");
             screen.say("  try: the key that signs checkpoints of the log");
@@ -169,7 +169,7 @@ impl Export {
             None => None,
             Some(path) => {
                 let bytes = std::fs::read(path).map_err(|error| {
-                    hindered::unread(screen, CommandExit::Usage, path, "a policy", &error)
+                    hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
                 })?;
                 TrustPolicy::read(&bytes).map_err(|fault| {
                     let exit =
@@ -184,7 +184,14 @@ impl Export {
         Ok(ExportExtras { key, policy, checkpoint })
     }
 
-    fn tell(&self, looking: &Looking, scope: &ExportScope, out: &Path, written: &Written, is_signed: bool) {
+    fn report_export(
+        &self,
+        looking: &Looking,
+        scope: &ExportScope,
+        out: &Path,
+        written: &Written,
+        is_signed: bool,
+    ) {
         let (screen, file) = (looking.screen, out.display().to_string());
         let Written { records, documents, missing, holes, checkpoint, proved } = written;
         if *missing > 0 {
@@ -246,7 +253,7 @@ fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, Comm
     let real = std::fs::canonicalize(&looking.log);
     let beside = notes::path(real.as_deref().unwrap_or(&looking.log));
     let found = notes::read(&beside)
-        .map_err(|fault| hindered::say(looking.screen, CommandExit::Unavailable, &fault))?;
+        .map_err(|fault| hindered::report_fault(looking.screen, CommandExit::Unavailable, &fault))?;
     let readable = found.into_iter().filter_map(|(_, read)| read.ok());
     Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))
 }
@@ -289,14 +296,14 @@ struct Zipping<'a> {
 }
 
 impl Zipping<'_> {
-    fn write(mut self, extras: &ExportExtras) -> Result<Written, ExportEnd> {
+    fn write_all(mut self, extras: &ExportExtras) -> Result<Written, ExportEnd> {
         let Zipping { looking, scope, .. } = self;
         let reader = &*looking.reader;
         let mut written = Written::default();
         let mut named = NamedDocuments::default();
         let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
         let mut has_holes = false;
-        self.file("records.jsonl", |out| {
+        self.write_file("records.jsonl", |out| {
             scope.visit_records(reader, |position, record| {
                 serde_json::to_writer(&mut *out, &ExportedRecord::from_record(position, record))
                     .map_err(io::Error::from)?;
@@ -310,31 +317,31 @@ impl Zipping<'_> {
             })
         })?;
         if has_holes {
-            written.holes = self.holes()?;
+            written.holes = self.write_holes()?;
         }
-        self.erasures()?;
+        self.write_erasures()?;
         if scope.redaction.is_none() {
-            self.starts(&leaves, &mut named)?;
+            self.write_starts(&leaves, &mut named)?;
         }
         written.records = leaves.len() as u64;
         leaves.sort_unstable();
         let mut counts = (0, 0);
-        self.file("documents.jsonl", |out| {
+        self.write_file("documents.jsonl", |out| {
             counts = named.write_documents(reader, &prompt_view::link_before, &scope.erased_links, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;
         if let Some(signed) = &extras.checkpoint {
-            written.proved = self.proof(signed, &leaves)?;
+            written.proved = self.write_proof(signed, &leaves)?;
             written.checkpoint = Some(signed.clone());
         }
         if let Some(policy) = &extras.policy {
-            self.file("policy.txt", |out| Ok(out.write_all(policy)?))?;
+            self.write_file("policy.txt", |out| Ok(out.write_all(policy)?))?;
         }
-        self.file("thread.xml", |out| thread_xml::write_threads(scope, reader, out))?;
-        self.file("index.html", |out| page::write_page(scope, reader, &named, out))?;
-        self.file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
-        self.file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
+        self.write_file("thread.xml", |out| thread_xml::write_threads(scope, reader, out))?;
+        self.write_file("index.html", |out| page::write_page(scope, reader, &named, out))?;
+        self.write_file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
+        self.write_file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
         let without = match scope.redaction {
             Some(_) => vec![WITHOUT_DOCUMENTS.to_owned()],
             None if self.lacks_prompts => vec![WITHOUT_PROMPTS.to_owned()],
@@ -348,13 +355,13 @@ impl Zipping<'_> {
         };
         let text = statement::write_statement(&self.files, &predicate, extras.key.as_ref());
         let text = text.ok_or_else(|| io::Error::other("the key cannot sign a statement"))?;
-        self.file("statement.json", |out| Ok(out.write_all(text.as_bytes())?))?;
+        self.write_file("statement.json", |out| Ok(out.write_all(text.as_bytes())?))?;
         self.archive.finish()?;
         Ok(written)
     }
 
     /// Writes an entry, and remembers its hash.
-    fn file(
+    fn write_file(
         &mut self,
         name: &'static str,
         fill: impl FnOnce(&mut dyn Write) -> Result<(), ExportFault>,
@@ -366,7 +373,11 @@ impl Zipping<'_> {
     }
 
     /// Writes when the organism started while the threads lived: a replay needs it.
-    fn starts(&mut self, leaves: &[(u64, TreeHash)], named: &mut NamedDocuments) -> Result<(), ExportEnd> {
+    fn write_starts(
+        &mut self,
+        leaves: &[(u64, TreeHash)],
+        named: &mut NamedDocuments,
+    ) -> Result<(), ExportEnd> {
         let at = |found: Option<&u64>| Position(found.copied().unwrap_or_default());
         let positions: Vec<u64> = leaves.iter().map(|(position, _)| *position).collect();
         let events = SystemEvents::read_events(&*self.looking.reader)?;
@@ -377,7 +388,7 @@ impl Zipping<'_> {
                 config.into_iter().for_each(|config| named.add_name(config, DocumentUse::Configuration));
             }
         }
-        Ok(self.file("starts.jsonl", |out| {
+        Ok(self.write_file("starts.jsonl", |out| {
             starts.iter().try_for_each(|start| {
                 serde_json::to_writer(&mut *out, start).map_err(io::Error::from)?;
                 Ok(out.write_all(b"\n")?)
@@ -386,10 +397,10 @@ impl Zipping<'_> {
     }
 
     /// Writes what is left out, and returns how many parts that are.
-    fn holes(&mut self) -> Result<u64, ExportFault> {
+    fn write_holes(&mut self) -> Result<u64, ExportFault> {
         let Zipping { looking, scope, .. } = *self;
         let mut count = 0;
-        self.file("holes.jsonl", |out| {
+        self.write_file("holes.jsonl", |out| {
             scope.each_hole(&*looking.reader, |hole| {
                 count += 1;
                 serde_json::to_writer(&mut *out, &hole).map_err(io::Error::from)?;
@@ -400,12 +411,12 @@ impl Zipping<'_> {
     }
 
     /// Writes the records that say what was erased, if anything was.
-    fn erasures(&mut self) -> Result<(), ExportFault> {
+    fn write_erasures(&mut self) -> Result<(), ExportFault> {
         let Zipping { scope, .. } = *self;
         if scope.erasures.is_empty() {
             return Ok(());
         }
-        self.file("erased.jsonl", |out| {
+        self.write_file("erased.jsonl", |out| {
             scope.erasures.iter().try_for_each(|(position, record)| {
                 serde_json::to_writer(&mut *out, &ExportedRecord::from_record(*position, record))
                     .map_err(io::Error::from)?;
@@ -415,7 +426,11 @@ impl Zipping<'_> {
     }
 
     /// Writes the checkpoint and the proof for it, and returns how many records it proves.
-    fn proof(&mut self, signed: &SignedCheckpoint, leaves: &[(u64, TreeHash)]) -> Result<u64, ExportEnd> {
+    fn write_proof(
+        &mut self,
+        signed: &SignedCheckpoint,
+        leaves: &[(u64, TreeHash)],
+    ) -> Result<u64, ExportEnd> {
         let (screen, checkpoint) = (self.looking.screen, signed.checkpoint());
         let contradicted = |why: String| {
             let exit = screen.fail(CommandExit::Log, why);
@@ -438,8 +453,8 @@ impl Zipping<'_> {
                 "the log is not the one that the checkpoint of {origin} at #{size} beside it is about"
             )));
         }
-        self.file("checkpoint.txt", |out| Ok(write!(out, "{signed}")?))?;
-        self.file("proof.json", |out| {
+        self.write_file("checkpoint.txt", |out| Ok(write!(out, "{signed}")?))?;
+        self.write_file("proof.json", |out| {
             serde_json::to_writer(&mut *out, &proof).map_err(io::Error::from)?;
             Ok(out.write_all(b"\n")?)
         })?;

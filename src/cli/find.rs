@@ -322,7 +322,7 @@ pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExi
         SearchFault::Log(fault) => looking.fault(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
             let error = std::io::Error::other(why.clone());
-            hindered::machine(screen, "the search file", &error)
+            hindered::report_missing(screen, "the search file", &error)
         }
     }
 }

@@ -25,13 +25,13 @@ pub(super) fn stand_in() -> Option<ExitCode> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
     runtime.block_on(async {
-        let mut signals = PassedSignals::take().ok()?;
-        let other = begin()?;
+        let mut signals = PassedSignals::take_over().ok()?;
+        let other = start_again()?;
         loop {
-            if let Some(code) = reap(other) {
+            if let Some(code) = reap_ended(other) {
                 return Some(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)));
             }
-            if let Some(signal) = signals.next().await {
+            if let Some(signal) = signals.next_signal().await {
                 // It has not been waited for, so the number is still its own.
                 let _ended = kill_process(other, signal);
             }
@@ -41,7 +41,7 @@ pub(super) fn stand_in() -> Option<ExitCode> {
 
 /// Starts this program again with the same arguments. It gets a process group of its own and the terminal, so that
 /// Ctrl-C reaches it once.
-fn begin() -> Option<Pid> {
+fn start_again() -> Option<Pid> {
     let mut arguments = std::env::args_os();
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.arg0(arguments.next()?).args(arguments).process_group(0);
@@ -55,7 +55,7 @@ fn begin() -> Option<Pid> {
 }
 
 /// Takes the ends of all processes that have ended. Returns the exit of the other process.
-fn reap(other: Pid) -> Option<i32> {
+fn reap_ended(other: Pid) -> Option<i32> {
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
         if pid != other {
             continue;
@@ -81,7 +81,7 @@ struct PassedSignals {
 }
 
 impl PassedSignals {
-    fn take() -> std::io::Result<PassedSignals> {
+    fn take_over() -> std::io::Result<PassedSignals> {
         // A hangup that is ignored, as under `nohup`, stays ignored for the other process too.
         let is_taken = !signals::is_ignored(Signal::HUP);
         Ok(PassedSignals {
@@ -94,18 +94,18 @@ impl PassedSignals {
     }
 
     /// The next one to pass on. `None` if a child has ended.
-    async fn next(&mut self) -> Option<Signal> {
+    async fn next_signal(&mut self) -> Option<Signal> {
         tokio::select! {
             _ = self.children.recv() => None,
             _ = self.terminate.recv() => Some(Signal::TERM),
             _ = self.interrupt.recv() => Some(Signal::INT),
             _ = self.quit.recv() => Some(Signal::QUIT),
-            () = heard(&mut self.hangup) => Some(Signal::HUP),
+            () = hear_hangup(&mut self.hangup) => Some(Signal::HUP),
         }
     }
 }
 
-async fn heard(hangup: &mut Option<Signals>) {
+async fn hear_hangup(hangup: &mut Option<Signals>) {
     match hangup {
         Some(hangup) => drop(hangup.recv().await),
         None => std::future::pending().await,

@@ -10,7 +10,7 @@ use super::here;
 use super::hindered;
 use super::looking::{Looking, parted};
 use super::place::{Place, quoted};
-use super::replay::{damaged, tree};
+use super::replay::{read_tree, report_damage};
 use super::screen::Screen;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_log::sqlite;
@@ -44,10 +44,10 @@ pub(super) struct Fork {
 
 impl Fork {
     pub(super) fn run(self) -> CommandExit {
-        self.forked().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn forked(&self) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let (typed, turn) = parted(&self.turn);
@@ -70,11 +70,12 @@ impl Fork {
             screen.say("  try: a thread of systole ps");
             return Err(exit);
         }
-        let tree = tree(&looking, &root)?;
-        let seeds = KernelSeeds::new().map_err(|error| hindered::machine(screen, "random bytes", &error))?;
+        let tree = read_tree(&looking, &root)?;
+        let seeds =
+            KernelSeeds::new().map_err(|error| hindered::report_missing(screen, "random bytes", &error))?;
         let forked = fork_tree(&*looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
         let forked = forked.map_err(|why| match why {
-            CannotFork::Log(fault) => damaged(&looking, &fault),
+            CannotFork::Log(fault) => report_damage(&looking, &fault),
             CannotFork::NoSuchTurn(_) => screen.fail(CommandExit::Usage, &why),
             CannotFork::AtWork { .. } => {
                 let exit = screen.fail(CommandExit::Usage, &why);
@@ -82,7 +83,7 @@ impl Fork {
                 exit
             }
         })?;
-        self.write(screen, &forked)?;
+        self.write_log(screen, &forked)?;
         let (records, file) = (forked.records.len(), self.out.display());
         if screen.json {
             screen.value(&json!({
@@ -97,7 +98,7 @@ impl Fork {
     }
 
     /// Writes the new log. An existing file is never touched.
-    fn write(&self, screen: Screen, forked: &ForkedTree) -> Result<(), CommandExit> {
+    fn write_log(&self, screen: Screen, forked: &ForkedTree) -> Result<(), CommandExit> {
         if self.out.symlink_metadata().is_ok() {
             let exit = screen.fail(CommandExit::Usage, format!("{} exists already", self.out.display()));
             screen.say("  try: -o with another file");

@@ -26,7 +26,7 @@ impl Fresh {
 }
 
 /// Writes files into a folder. A file that begins with `#!` becomes executable.
-pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), CommandExit> {
+pub(super) fn write_files(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), CommandExit> {
     let paths = files.iter().map(|file| folder.join(&file.path));
     let there: Vec<String> =
         paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();
@@ -35,15 +35,15 @@ pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<()
         screen.say("  try: another name, or an empty folder");
         return Err(CommandExit::Usage);
     }
-    files.iter().try_for_each(|file| one(screen, &folder.join(&file.path), &file.text))
+    files.iter().try_for_each(|file| write_file(screen, &folder.join(&file.path), &file.text))
 }
 
-fn one(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
+fn write_file(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
             .map_err(|error| hindered::no_folder(screen, folder, "a new folder", &error))?;
     }
-    let told = |error| hindered::unwritten(screen, path, "a new file", &error);
+    let told = |error| hindered::report_unwritten(screen, path, "a new file", &error);
     let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };
     // Another process may have created the file since the check.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(told)?;

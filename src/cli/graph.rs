@@ -78,7 +78,7 @@ impl Graph {
             // Our own colours are beside names that were already made visible.
             None => screen.drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
             Some(file) => std::fs::write(file, document)
-                .map_err(|error| hindered::unwritten(screen, file, "the drawing", &error))?,
+                .map_err(|error| hindered::report_unwritten(screen, file, "the drawing", &error))?,
         }
         Ok(CommandExit::Done)
     }

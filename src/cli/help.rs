@@ -6,14 +6,14 @@ use clap::Command;
 use super::{GROUPS, elsewhere};
 
 /// The commands that the help page lists.
-pub(super) fn listed(command: &Command) -> impl Iterator<Item = &Command> {
+pub(super) fn list_commands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|one| !one.is_hide_set())
 }
 
 /// The command with its help page.
-pub(super) fn paged(command: Command) -> Command {
+pub(super) fn add_help(command: Command) -> Command {
     let mut page = String::from("{about}\n\n{usage-heading} {usage}\n");
-    for one in listed(&command) {
+    for one in list_commands(&command) {
         let name = one.get_name();
         if let Some((group, _)) = GROUPS.iter().find(|(_, first)| *first == name) {
             page.push_str(&format!("\n{group}:\n"));
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Arguments;
-    use crate::cli::ordered::behind;
+    use crate::cli::ordered::move_options;
 
     /// The words of a line as a shell reads it. Examples use only double quotes.
     fn words(line: &str) -> Vec<std::ffi::OsString> {
@@ -62,7 +62,7 @@ mod tests {
 
     /// Every command without commands below it, with the text below its options.
     fn leaves(command: &Command, above: &str, found: &mut Vec<(String, String)>) {
-        for one in listed(command).filter(|one| one.get_name() != "help") {
+        for one in list_commands(command).filter(|one| one.get_name() != "help") {
             let name = format!("{above}{}", one.get_name());
             if one.has_subcommands() {
                 leaves(one, &format!("{name} "), found);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_help_page_lists_every_command_once_and_no_other() {
-        let command = paged(Arguments::command());
+        let command = add_help(Arguments::command());
         let page = command.clone().render_help().to_string();
         let (_, groups) = page.split_once("Usage: ").unwrap();
         let (groups, _) = groups.split_once("\nOptions:\n").unwrap();
@@ -82,7 +82,7 @@ mod tests {
         assert!(lines.clone().next().is_some_and(|line| line.ends_with(':')), "a command is in no group");
         let headings = lines.clone().filter(|line| !line.starts_with(' '));
         assert!(headings.eq(GROUPS.map(|(group, _)| format!("{group}:"))), "{groups}");
-        for one in listed(&command) {
+        for one in list_commands(&command) {
             let line = lines.by_ref().find(|line| line.starts_with(' ')).unwrap_or_default();
             assert_eq!(line.split_whitespace().next(), Some(one.get_name()));
         }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_that_it_takes() {
-        let command = paged(Arguments::command());
+        let command = add_help(Arguments::command());
         let mut found = Vec::new();
         leaves(&command, "", &mut found);
         assert!(found.len() > 30, "{found:?}");
@@ -102,7 +102,7 @@ mod tests {
             for line in lines.lines() {
                 let line = line.strip_prefix("  ").unwrap_or_default();
                 assert!(line.contains(&format!("systole {path}")) || line.starts_with("systole -"), "{line}");
-                let typed = behind(&command, words(line).into_iter());
+                let typed = move_options(&command, words(line).into_iter());
                 let read = command.clone().try_get_matches_from(typed);
                 assert!(read.is_ok(), "{line}: {}", read.unwrap_err());
             }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn help_fits_eighty_columns() {
-        let mut command = paged(Arguments::command()).term_width(80);
+        let mut command = add_help(Arguments::command()).term_width(80);
         command.build();
         let mut pages = vec![command.render_long_help().to_string()];
         pages.extend(command.get_subcommands_mut().map(|c| c.render_long_help().to_string()));
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn options_may_stand_before_the_command() {
-        let command = paged(Arguments::command());
+        let command = add_help(Arguments::command());
         let typed = |line: &str| {
-            let words: Vec<_> = behind(&command, words(line).into_iter());
+            let words: Vec<_> = move_options(&command, words(line).into_iter());
             words.iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
         };
         for (line, wanted) in [

@@ -42,12 +42,12 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = CommandExi
             runtime.shutdown_timeout(LAST);
             exit
         }
-        Err(error) => hindered::machine(screen, "the threads that an organism runs on", &error),
+        Err(error) => hindered::report_missing(screen, "the threads that an organism runs on", &error),
     }
 }
 
 /// Starts the organism.
-pub(super) async fn start(
+pub(super) async fn start_organism(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
@@ -63,12 +63,12 @@ pub(super) async fn start_without(
     file: OrganismFile,
     given_up: Option<LostRange>,
 ) -> Result<Result<Organism, StartFault>, CommandExit> {
-    let plan = RunPlan { given_up, ..plan(screen, place, file, false)? };
-    Ok(Organism::start(plan).await.map(|it| noted(screen, it)))
+    let plan = RunPlan { given_up, ..build_plan(screen, place, file, false)? };
+    Ok(Organism::start(plan).await.map(|it| print_notes(screen, it)))
 }
 
 /// Prints what a person should know about the state of the log.
-fn noted(screen: Screen, organism: Organism) -> Organism {
+fn print_notes(screen: Screen, organism: Organism) -> Organism {
     for note in organism.notes() {
         screen.say(format!("note: {note}"));
     }
@@ -82,7 +82,7 @@ pub(super) async fn start_or_stand_by(
     file: OrganismFile,
     stands_by: StandbyReporter,
 ) -> Result<Result<Organism, StartFault>, CommandExit> {
-    let plan = RunPlan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
+    let plan = RunPlan { stands_by: Some(stands_by), ..build_plan(screen, place, file, false)? };
     Ok(Organism::start(plan).await)
 }
 
@@ -92,18 +92,23 @@ pub(super) async fn start_without_deliveries(
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    let plan = plan(screen, place, file, true)?;
+    let plan = build_plan(screen, place, file, true)?;
     let started = Organism::start_without_deliveries(plan).await;
-    started.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
+    started.map(|it| print_notes(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
-fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<RunPlan, CommandExit> {
-    let bus = bus(screen, &file, still)?;
+fn build_plan(
+    screen: Screen,
+    place: &Place,
+    file: OrganismFile,
+    still: bool,
+) -> Result<RunPlan, CommandExit> {
+    let bus = open_bus(screen, &file, still)?;
     let managed = file.managed.then(|| file.log.clone());
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps = Failpoint::read(armed.as_deref())
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
-    let inline = agents(screen, &file, Company::Alone)?;
+    let inline = build_agents(screen, &file, Company::Alone)?;
     let proof = match &file.proof {
         Some(proof) if !still => Some(proof_plan(screen, proof, &file.log)?),
         _ => None,
@@ -162,7 +167,7 @@ pub(super) fn witness_client() -> WitnessClient {
 }
 
 /// The agents of the file as listeners of this process.
-pub(super) fn agents(
+pub(super) fn build_agents(
     screen: Screen,
     file: &OrganismFile,
     company: Company,
@@ -175,7 +180,7 @@ pub(super) fn agents(
 }
 
 /// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
-fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<BusAccess>, CommandExit> {
+fn open_bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<BusAccess>, CommandExit> {
     let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
@@ -215,7 +220,7 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
             }
             exit
         }
-        StartFault::Unsigned(fault) => unsigned(screen, fault),
+        StartFault::Unsigned(fault) => report_unsigned(screen, fault),
         StartFault::Machine(_) => {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: run it again; if it fails again, systole doctor");
@@ -225,9 +230,9 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
 }
 
 /// Reports why a log is not signed.
-pub(super) fn unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
+pub(super) fn report_unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
     match fault {
-        SigningFault::Notes(fault) => hindered::say(screen, CommandExit::Unavailable, fault),
+        SigningFault::Notes(fault) => hindered::report_fault(screen, CommandExit::Unavailable, fault),
         SigningFault::Log(fault) => log_fault(screen, fault),
         SigningFault::Key(_) => {
             let exit = screen.fail(CommandExit::Usage, fault);
@@ -281,7 +286,7 @@ pub(super) fn stop_wait(posted: &PostedRunFile) -> StopWait {
 }
 
 /// Reports how an organism ended; `None` if it ended as it should.
-pub(super) fn ended(screen: Screen, ended: &LoopEnd) -> Option<CommandExit> {
+pub(super) fn report_end(screen: Screen, ended: &LoopEnd) -> Option<CommandExit> {
     match ended {
         LoopEnd::Drained(0) => None,
         LoopEnd::Drained(1) => {

@@ -9,39 +9,39 @@ use super::screen::Screen;
 use systole_system::system::{self, FileFault};
 
 /// Reports why a file was not read.
-pub(super) fn unread(
+pub(super) fn report_unread(
     screen: Screen,
     exit: CommandExit,
     path: &Path,
     what: &str,
     error: &Error,
 ) -> CommandExit {
-    say(screen, exit, &system::unread(path, what, error))
+    report_fault(screen, exit, &system::unread(path, what, error))
 }
 
 /// Reports why a file was not written. Naming a file that is there already is a mistake of the command line.
-pub(super) fn unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
+pub(super) fn report_unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
     let exit = match error.kind() {
         ErrorKind::AlreadyExists => CommandExit::Usage,
         _ => CommandExit::Unavailable,
     };
-    say(screen, exit, &system::unwritten(path, what, error))
+    report_fault(screen, exit, &system::unwritten(path, what, error))
 }
 
 /// Reports why a folder was not made.
 pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
-    say(screen, CommandExit::Unavailable, &system::no_folder(path, what, error))
+    report_fault(screen, CommandExit::Unavailable, &system::no_folder(path, what, error))
 }
 
 /// Reports a missing resource that is neither a file nor a folder.
-pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> CommandExit {
+pub(super) fn report_missing(screen: Screen, what: &str, error: &Error) -> CommandExit {
     let exit = screen.fail(CommandExit::Unavailable, format!("{what}: {}", system::told(error)));
     screen.say("  try: run it again; if it fails again, systole doctor");
     exit
 }
 
 /// Reports the error.
-pub(super) fn say(screen: Screen, exit: CommandExit, hindered: &FileFault) -> CommandExit {
+pub(super) fn report_fault(screen: Screen, exit: CommandExit, hindered: &FileFault) -> CommandExit {
     let exit = screen.fail(exit, &hindered.words);
     screen.say(format!("  try: {}", hindered.fix));
     exit

@@ -51,31 +51,31 @@ pub(super) struct Part {
 
 impl Part {
     /// The file as this part's pump runs it.
-    pub(super) fn of(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
+    pub(super) fn adapt_file(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
         match self.role {
             None => Ok(file),
             Some(_) if !self.only.is_empty() => Err(not_for_the_pump(screen, "--only")),
             Some(_) if self.keys.is_some() => Err(not_for_the_pump(screen, "--keys")),
-            Some(_) => pump(screen, file),
+            Some(_) => keep_for_pump(screen, file),
         }
     }
 
     /// Runs the listeners of the file until a signal.
-    pub(super) async fn host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> CommandExit {
-        match self.hosts(screen, place, signals).await {
+    pub(super) async fn run_host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> CommandExit {
+        match self.try_host(screen, place, signals).await {
             Ok(exit) | Err(exit) => exit,
         }
     }
 
-    async fn hosts(
+    async fn try_host(
         &self,
         screen: Screen,
         place: &Place,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
         let mut file = place.organism(screen)?;
-        let names = self.chosen(screen, &file)?;
-        let (url, keys) = self.entrances(screen, place, &file, &names)?;
+        let names = self.choose_listeners(screen, &file)?;
+        let (url, keys) = self.find_entrances(screen, place, &file, &names)?;
         file.composition.listeners.retain(|name, _| names.contains(name));
         file.agents.retain(|agent| names.iter().any(|name| name.as_str() == agent.name));
         let armed = std::env::var(failpoint::VARIABLE).ok();
@@ -84,20 +84,20 @@ impl Part {
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
         let hosting = HostPlan {
-            inline: here::agents(screen, &file, Company::OneOfMany)?,
+            inline: here::build_agents(screen, &file, Company::OneOfMany)?,
             composition: file.composition,
             surroundings,
             steps: Arc::new(steps),
             url,
             keys,
-            tell: telling(screen),
+            tell: build_reporter(screen),
         };
         say_started(screen, &hosting);
         Ok(until_signalled(screen, hosting, signals).await)
     }
 
     /// The listeners to run here.
-    fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, CommandExit> {
+    fn choose_listeners(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, CommandExit> {
         let all = &file.composition.listeners;
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
         let refuse = |words: &str, fix: &str| {
@@ -135,7 +135,7 @@ impl Part {
     }
 
     /// The broker's URL, and the key file of each listener.
-    fn entrances(
+    fn find_entrances(
         &self,
         screen: Screen,
         place: &Place,
@@ -145,7 +145,7 @@ impl Part {
         let own = file.managed.then(|| BrokerFolder::beside(&file.log));
         let url = match (&file.bus, &own) {
             (Some(url), _) => url.clone(),
-            (None, Some(folder)) => address(screen, place, &folder.address_file())?,
+            (None, Some(folder)) => read_address(screen, place, &folder.address_file())?,
             (None, None) => return Err(no_broker(screen, "listeners")),
         };
         let folder = self.keys.clone().or_else(|| own.map(|folder| folder.keys()));
@@ -155,7 +155,7 @@ impl Part {
             // Its validity is checked before anything starts.
             match keyfiles::seed(&path) {
                 Ok(_) => Ok((name.clone(), path)),
-                Err(keyless) => Err(unkeyed(screen, place, &keyless)),
+                Err(keyless) => Err(report_keys(screen, place, &keyless)),
             }
         };
         Ok((url, names.iter().map(key).collect::<Result<_, _>>()?))
@@ -163,7 +163,7 @@ impl Part {
 }
 
 /// The file as its pump runs it: all programs and models run elsewhere.
-pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
+pub(super) fn keep_for_pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
     if file.bus.is_none() && !file.managed {
         return Err(no_broker(screen, "pump"));
     }
@@ -184,7 +184,7 @@ fn not_for_the_pump(screen: Screen, option: &str) -> CommandExit {
     exit
 }
 
-fn unkeyed(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExit {
+fn report_keys(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExit {
     let exit = no_keys(screen, keyless);
     let command = format!("{} --role pump --nats-config", place.command("permissions"));
     screen.say(format!("  the keys of all listeners are made by {command}"));
@@ -192,7 +192,7 @@ fn unkeyed(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExi
 }
 
 /// The address of the organism's own broker, which its pump writes to a file.
-fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, CommandExit> {
+fn read_address(screen: Screen, place: &Place, file: &Path) -> Result<String, CommandExit> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
@@ -217,7 +217,7 @@ fn say_started(screen: Screen, hosting: &HostPlan) {
 }
 
 /// Reports events on stderr, one per line, after the listener's name.
-fn telling(screen: Screen) -> HostReporter {
+fn build_reporter(screen: Screen) -> HostReporter {
     Arc::new(move |listener: &Name, happened: &HostEvent| {
         let words = match happened {
             HostEvent::AtBroker(WorkerEvent::Refused { code, words, delivery, .. }) => {

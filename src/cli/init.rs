@@ -55,7 +55,7 @@ pub(super) struct Init {
     #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = names_of(EXAMPLES).try_map(unless_replaced))]
     example: Option<String>,
     /// Whose model the agents have, instead of the first key that is set
-    #[arg(long, value_parser = PossibleValuesParser::new(provider::words()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(provider::list_words()))]
     provider: Option<String>,
     /// The model's name at its provider, instead of a fast and cheap one
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
@@ -86,12 +86,12 @@ impl Init {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         if self.list {
-            return list(screen);
+            return list_templates(screen);
         }
-        self.write(screen).unwrap_or_else(|exit| exit)
+        self.write_template(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn example(&self) -> &'static Example {
+    fn find_example(&self) -> &'static Example {
         let named = EXAMPLES.iter().chain(WORKFLOWS);
         match self.example.as_ref().or(self.workflow.as_ref()) {
             _ if self.agent => AGENT,
@@ -102,7 +102,7 @@ impl Init {
     }
 
     /// The model of its agents. `None` if it has no agents; then nothing may be asked for.
-    fn model(&self, screen: Screen, example: &Example) -> Result<Option<Choice>, CommandExit> {
+    fn choose_model(&self, screen: Screen, example: &Example) -> Result<Option<Choice>, CommandExit> {
         if !example.files.iter().any(|(_, text)| text.contains(REHEARSED)) {
             let options = [("--provider", self.provider.is_some()), ("--model", self.model.is_some())];
             let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) else {
@@ -115,28 +115,28 @@ impl Init {
         }
         let wanted = self.provider.as_deref().and_then(Provider::from_word);
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let local = || LocalOllama::find(&std::env::var(ollama::HOST).unwrap_or_default());
-        let chosen = provider::choose(wanted, is_set, local);
+        let local = || LocalOllama::find_at(&std::env::var(ollama::HOST).unwrap_or_default());
+        let chosen = provider::choose_model(wanted, is_set, local);
         let Some(model) = &self.model else { return Ok(Some(chosen)) };
         let named = chosen.with_model(model).ok_or_else(|| {
             let words = format!("--model: it is not known whose model {model} is");
             let exit = screen.fail(CommandExit::Usage, words);
-            screen.say(format!("  try: {} beside it", provider::hosted().join(" or ")));
+            screen.say(format!("  try: {} beside it", provider::list_hosted().join(" or ")));
             exit
         });
         named.map(Some)
     }
 
-    fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let example = self.example();
+    fn write_template(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let example = self.find_example();
         let mut folder = self.name.clone().unwrap_or_default();
         if example.is_beside && folder.file_name().is_none() {
             folder.push(example.name);
         }
-        printable(screen, &folder)?;
-        let model = self.model(screen, example)?;
-        let files = files(example, name(&folder).as_deref(), model.as_ref());
-        fresh::write(screen, &folder, &files)?;
+        check_printable(screen, &folder)?;
+        let model = self.choose_model(screen, example)?;
+        let files = build_files(example, derive_name(&folder).as_deref(), model.as_ref());
+        fresh::write_files(screen, &folder, &files)?;
         let is_added = keep_from_git(screen, &folder)?;
         let place = folder.file_name().map(|_| quoted(&folder));
         let enter = place.as_ref().map(|place| format!("cd {place} && ")).unwrap_or_default();
@@ -155,8 +155,8 @@ impl Init {
         }
         screen.say(format!("{}: {}", example.name, example.about));
         if let Some(model) = &model {
-            let again = format!("systole init NAME{}", option(example));
-            model.told(&again).iter().for_each(|line| screen.say(line));
+            let again = format!("systole init NAME{}", write_option(example));
+            model.describe_choice(&again).iter().for_each(|line| screen.say(line));
         }
         screen.say(format!("next: {next}"));
         Ok(CommandExit::Done)
@@ -164,7 +164,7 @@ impl Init {
 }
 
 /// The option that chooses an example, after a blank. The first one needs none.
-fn option(example: &Example) -> String {
+fn write_option(example: &Example) -> String {
     let name = example.name;
     let is_in = |list: &[&Example]| list.iter().any(|one| one.name == name);
     match name {
@@ -176,9 +176,9 @@ fn option(example: &Example) -> String {
 }
 
 /// Prints the templates and examples, each with the command that writes it.
-fn list(screen: Screen) -> CommandExit {
+fn list_templates(screen: Screen) -> CommandExit {
     for example in TEMPLATES.iter().chain(WORKFLOWS).chain(EXAMPLES) {
-        let command = format!("systole init NAME{}", option(example));
+        let command = format!("systole init NAME{}", write_option(example));
         if screen.json {
             screen.value(&json!({"example": example.name, "about": example.about, "command": command}));
         } else {
@@ -196,7 +196,7 @@ const IGNORED: &str = include_str!("init/gitignore");
 /// whether it wrote anything.
 fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, CommandExit> {
     let path = folder.join(IGNORE_FILE);
-    let told = |error| hindered::unwritten(screen, &path, "the list of what git leaves out", &error);
+    let told = |error| hindered::report_unwritten(screen, &path, "the list of what git leaves out", &error);
     let there = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -214,7 +214,7 @@ fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, CommandExit> {
 }
 
 /// Refuses a name that looks like another one when it is printed: the reader could not find the folder.
-fn printable(screen: Screen, folder: &Path) -> Result<(), CommandExit> {
+fn check_printable(screen: Screen, folder: &Path) -> Result<(), CommandExit> {
     let text = folder.to_string_lossy();
     // `visible` lets line breaks and tabs through.
     let shown = visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
@@ -227,14 +227,14 @@ fn printable(screen: Screen, folder: &Path) -> Result<(), CommandExit> {
 }
 
 /// The name of an organism in that folder: the folder's name, if it is a valid name.
-fn name(folder: &Path) -> Option<String> {
+fn derive_name(folder: &Path) -> Option<String> {
     let whole = std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
     let last = whole.file_name().map(|last| last.to_string_lossy().into_owned()).unwrap_or_default();
     (Name::parse(&last).is_ok() && !last.contains('.')).then_some(last)
 }
 
 /// The files of a template. A template to build on takes the name of its folder; the others keep theirs.
-fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<Fresh> {
+fn build_files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<Fresh> {
     let file = |(path, text): &(&str, &str)| {
         if *path != "organism.yaml" {
             return Fresh::new(path, (*text).to_owned());

@@ -40,7 +40,7 @@ impl Keygen {
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };
         let key = match signing_key::make(&self.out, &self.origin, kind) {
             Ok(key) => key,
-            Err(fault) => return hindered::say(screen, CommandExit::Usage, &fault),
+            Err(fault) => return hindered::report_fault(screen, CommandExit::Usage, &fault),
         };
         let public = key.verifier().to_string();
         if screen.json {

@@ -23,25 +23,25 @@ use super::screen::Screen;
 use systole_system::system::told;
 
 /// Becomes the listener that the first argument names.
-pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub(super) fn run_listener(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<String> = arguments.map(|it| it.to_string_lossy().into_owned()).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["mcp", pin, server, place @ ..] => mcp(pin, server, place),
+        ["mcp", pin, server, place @ ..] => run_mcp(pin, server, place),
         ["mcp-pin", place @ ..] => mcp_pin(place),
-        ["code", root, rules @ ..] => code(root, rules),
+        ["code", root, rules @ ..] => run_code(root, rules),
         ["workspace", root, name, state, time_ms, rest @ ..] => {
-            workspace::serve([root, name, state, time_ms], rest)
+            workspace::run_workspace([root, name, state, time_ms], rest)
         }
-        other => fail(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
+        other => report_fault(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
     }
 }
 
 /// Searches a folder.
-fn code(root: &str, rules: &[&str]) -> ExitCode {
-    let deny = match Rules::read(rules) {
-        Ok(rules) => rules.of("deny"),
-        Err(words) => return fail(&words),
+fn run_code(root: &str, rules: &[&str]) -> ExitCode {
+    let deny = match Rules::from_words(rules) {
+        Ok(rules) => rules.find_rules("deny"),
+        Err(words) => return report_fault(&words),
     };
     match CodeListener::new(&CodeSpec { root: root.into(), deny }) {
         Ok(listener) => {
@@ -51,17 +51,17 @@ fn code(root: &str, rules: &[&str]) -> ExitCode {
                 async move {
                     tokio::select! {
                         said = listener.answer_to(asked.payload) => said,
-                        () = line.wait_for_cancel() => cancelled("code.cancelled"),
+                        () = line.wait_for_cancel() => build_cancelled("code.cancelled"),
                     }
                 }
             })
         }
-        Err(fault) => fail(&fault.to_string()),
+        Err(fault) => report_fault(&fault.to_string()),
     }
 }
 
 /// The answer to a delivery whose answer is no longer wanted.
-fn cancelled(code: &str) -> ReplyContent {
+fn build_cancelled(code: &str) -> ReplyContent {
     ReplyContent::Failure { code: code.to_owned(), retry: false, words: "it was cancelled".to_owned() }
 }
 
@@ -69,7 +69,7 @@ fn cancelled(code: &str) -> ReplyContent {
 struct Rules<'w>(Vec<(&'w str, &'w str)>);
 
 impl<'w> Rules<'w> {
-    fn read(words: &[&'w str]) -> Result<Rules<'w>, String> {
+    fn from_words(words: &[&'w str]) -> Result<Rules<'w>, String> {
         let pair = |pair: &[&'w str]| match pair {
             [key, pattern] => Ok((*key, *pattern)),
             _ => Err(format!("-listen-as: a rule has no pattern: {}", pair.join(" "))),
@@ -77,7 +77,7 @@ impl<'w> Rules<'w> {
         words.chunks(2).map(pair).collect::<Result<_, _>>().map(Rules)
     }
 
-    fn of(&self, key: &str) -> Vec<String> {
+    fn find_rules(&self, key: &str) -> Vec<String> {
         self.0.iter().filter(|(own, _)| *own == key).map(|(_, pattern)| (*pattern).to_owned()).collect()
     }
 }
@@ -96,19 +96,19 @@ fn several_at_once<A: Future<Output = ReplyContent> + Send + 'static>(
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string()),
+        Err(error) => report_fault(&error.to_string()),
     }
 }
 
 /// Stands in front of an MCP server.
-fn mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
+fn run_mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
     let place = match server_place(place) {
         Ok(place) => place,
-        Err(words) => return fail(&words),
+        Err(words) => return report_fault(&words),
     };
     match std::fs::read(pin) {
         Ok(text) => serve(&AdapterOrder { server: server.to_owned(), pin: text, place }),
-        Err(error) => fail(&format!("config.unpinned: {pin}: {}", told(&error))),
+        Err(error) => report_fault(&format!("config.unpinned: {pin}: {}", told(&error))),
     }
 }
 
@@ -119,7 +119,7 @@ fn mcp_pin(place: &[&str]) -> ExitCode {
             Screen::of_process(false).document(pin.to_text().as_bytes());
             ExitCode::SUCCESS
         }
-        Err(words) => fail(&words),
+        Err(words) => report_fault(&words),
     }
 }
 
@@ -139,6 +139,6 @@ fn server_place(words: &[&str]) -> Result<ServerPlace, String> {
     }
 }
 
-fn fail(words: &str) -> ExitCode {
+fn report_fault(words: &str) -> ExitCode {
     Screen::of_process(false).fail(CommandExit::Usage, words).into()
 }

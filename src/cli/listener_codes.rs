@@ -104,7 +104,7 @@ listener_codes! {
 
 /// All of them.
 #[must_use]
-pub fn all() -> Vec<ListenerCode> {
+pub fn list_codes() -> Vec<ListenerCode> {
     let of_models = FAILURES.iter().map(|row| ListenerCode {
         code: format!("agent.{}", row.slug),
         meaning: format!("the answer of an agent's model cannot be used, and the model reads: {}", row.told),
@@ -127,9 +127,9 @@ pub(super) enum KnownCode {
 
 impl KnownCode {
     /// Every code: those of the pump first, a family of a listener behind the codes of the pump with that family.
-    pub(super) fn all() -> Vec<KnownCode> {
+    pub(super) fn list_all() -> Vec<KnownCode> {
         let mut codes: Vec<KnownCode> = Code::ALL.iter().copied().map(Self::Pump).collect();
-        for one in all() {
+        for one in list_codes() {
             let family = one.code.split('.').next().map(str::to_owned);
             let last = codes.iter().rposition(|code| Some(code.family()) == family.as_deref());
             codes.insert(last.map_or(codes.len(), |last| last + 1), Self::Listener(one));
@@ -138,7 +138,7 @@ impl KnownCode {
     }
 
     /// The code, if it is one of the pump's.
-    pub(super) fn pump(&self) -> Option<Code> {
+    pub(super) fn as_pump_code(&self) -> Option<Code> {
         match self {
             Self::Pump(code) => Some(*code),
             Self::Listener(_) => None,

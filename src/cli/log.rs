@@ -172,7 +172,7 @@ impl Log {
             }
             Err(Over::Log(fault)) => Err(looking.fault(&fault)),
             Err(Over::Gone(fault, next)) => {
-                let exit = elsewhere::unheard(screen, &fault);
+                let exit = elsewhere::report_silence(screen, &fault);
                 screen.say(format!("  the first record that was not shown: --from {next}"));
                 Err(exit)
             }
@@ -253,7 +253,8 @@ impl Interrupt {
     fn listen(looking: &Looking, thread: Option<&ThreadId>) -> Result<Interrupt, CommandExit> {
         let screen = looking.screen;
         let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = built.map_err(|error| hindered::machine(screen, "the wait for records", &error))?;
+        let runtime =
+            built.map_err(|error| hindered::report_missing(screen, "the wait for records", &error))?;
         let entered = runtime.enter();
         let signals = Signals::listen(screen)?;
         drop(entered);

@@ -75,7 +75,7 @@ pub(super) struct Looking {
 impl Looking {
     /// The log of the organism that the command line or the environment names: elsewhere, or on this machine.
     pub(super) fn anywhere(place: &Place) -> Result<Looking, CommandExit> {
-        let Some(elsewhere) = OrganismElsewhere::of(place)? else { return Looking::open(place) };
+        let Some(elsewhere) = OrganismElsewhere::find_named(place)? else { return Looking::open(place) };
         let reader: Arc<dyn LogReader> = elsewhere.log.clone();
         Ok(Looking {
             screen: place.screen(),
@@ -279,13 +279,13 @@ impl Looking {
     /// Why stored documents are not shown, if they were refused to this client of an organism elsewhere.
     pub(super) fn refused_document(&self) -> Option<CommandExit> {
         let elsewhere = self.elsewhere.as_ref()?;
-        elsewhere.log.refused_document().map(|refusal| elsewhere.refuse(&refusal))
+        elsewhere.log.refused_document().map(|refusal| elsewhere.report_refusal(&refusal))
     }
 
     /// The requests that wait for a person.
     pub(super) fn requests(&self) -> Result<Vec<WaitingRequest>, CommandExit> {
         match &self.elsewhere {
-            Some(elsewhere) => elsewhere.waiting(self.at),
+            Some(elsewhere) => elsewhere.list_waiting(self.at),
             None => self.waiting_here(),
         }
     }

@@ -17,7 +17,7 @@ use systole_core::types::ids::Name;
 use systole_doors::api_types::ApiRefusal;
 
 /// A payload of this element for the listener that takes it from outside.
-pub(super) fn message(
+pub(super) fn build_message(
     screen: Screen,
     composition: &Composition,
     element: &str,
@@ -25,7 +25,7 @@ pub(super) fn message(
     to: Option<&Name>,
 ) -> Result<Vec<u8>, CommandExit> {
     let (name, schema) =
-        taker(composition, element, to).map_err(|words| screen.fail(CommandExit::Usage, words))?;
+        find_taker(composition, element, to).map_err(|words| screen.fail(CommandExit::Usage, words))?;
     let schema = composition.schemas.get(schema.0);
     // The file was checked with the same model.
     let model = schema.and_then(|schema| model_of(composition, &schema.text));
@@ -34,11 +34,11 @@ pub(super) fn message(
             screen.fail(CommandExit::Configuration, format!("the schema of {element} cannot be read"))
         );
     };
-    payload(screen, &model, &name.local, fields)
+    build_payload(screen, &model, &name.local, fields)
 }
 
 /// A payload of an element of this schema.
-pub(super) fn payload(
+pub(super) fn build_payload(
     screen: Screen,
     model: &SchemaModel,
     element: &str,
@@ -51,7 +51,10 @@ pub(super) fn payload(
         let told = match element {
             "" => format!("the name of the element is empty{listed}"),
             _ => {
-                format!("no element {element} is in the schema{}", meant(element, known.into_iter(), &listed))
+                format!(
+                    "no element {element} is in the schema{}",
+                    suggest_name(element, known.into_iter(), &listed)
+                )
             }
         };
         return Err(screen.fail(CommandExit::Usage, told));
@@ -63,7 +66,7 @@ pub(super) fn payload(
         }
         Err(slips) => {
             for slip in slips {
-                say(screen, element, slip);
+                report_slip(screen, element, slip);
             }
             Err(CommandExit::Payload)
         }
@@ -71,7 +74,7 @@ pub(super) fn payload(
 }
 
 /// Reports errors in given values, in the form of a refusal.
-pub(super) fn say(screen: Screen, element: &str, slip: ValueSlip) {
+pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let refusal = ApiRefusal {
         code: Code::Invalid.as_str().to_owned(),
@@ -90,10 +93,14 @@ pub(super) fn say(screen: Screen, element: &str, slip: ValueSlip) {
 }
 
 /// The listener that takes an element from outside, with the element's full name and the schema that judges it.
-fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<(QName, SchemaId), String> {
+fn find_taker(
+    composition: &Composition,
+    element: &str,
+    to: Option<&Name>,
+) -> Result<(QName, SchemaId), String> {
     if let Some(to) = to.filter(|to| composition.listener(to).is_none()) {
         let names = composition.listeners.keys().map(Name::as_str);
-        return Err(format!("there is no listener {}{}", to.as_str(), meant(to.as_str(), names, "")));
+        return Err(format!("there is no listener {}{}", to.as_str(), suggest_name(to.as_str(), names, "")));
     }
     let open = |listener: &&Listener| listener.entry && to.is_none_or(|to| listener.name == *to);
     let takers: Vec<(&Listener, &ElementSchema)> = (composition.listeners.values().filter(open))
@@ -102,7 +109,7 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
         .collect();
     match takers.as_slice() {
         [(_, taken)] => Ok((taken.name.clone(), taken.schema)),
-        [] => Err(untaken(composition, element, to)),
+        [] => Err(describe_untaken(composition, element, to)),
         [(first, taken), others @ ..] => {
             Err(match others.iter().find(|(other, _)| other.name != first.name) {
                 Some((second, _)) => format!(
@@ -123,7 +130,7 @@ fn is_meant(name: &QName, element: &str) -> bool {
 }
 
 /// Why no listener takes the element.
-fn untaken(composition: &Composition, element: &str, to: Option<&Name>) -> String {
+fn describe_untaken(composition: &Composition, element: &str, to: Option<&Name>) -> String {
     let inside = |listener: &&Listener| listener.accepts.iter().any(|taken| is_meant(&taken.name, element));
     let takes = composition.listeners.values().find(inside);
     if let (Some(listener), None) = (takes.filter(|listener| !listener.entry), to) {
@@ -155,11 +162,11 @@ fn untaken(composition: &Composition, element: &str, to: Option<&Name>) -> Strin
         );
     }
     let listed = format!("; open are {}", names.join(", "));
-    format!("{who} {element}{}", meant(element, names.into_iter(), &listed))
+    format!("{who} {element}{}", suggest_name(element, names.into_iter(), &listed))
 }
 
 /// The name that was probably meant, or else a list of the names.
-fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
+fn suggest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     match nearest(name, known) {
         Some(near) => format!("; try: {near}"),
         None => otherwise.to_owned(),

@@ -57,7 +57,7 @@ impl Mcp {
         match self.what {
             Some(McpCommand::Pin(pin)) => pin.run(),
             Some(McpCommand::Add(add)) => add.run(),
-            None => serve::run(&self.place, self.client.as_ref()),
+            None => serve::run_serve(&self.place, self.client.as_ref()),
         }
     }
 }

@@ -249,7 +249,7 @@ pub fn main() -> ExitCode {
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         Some(first) if first == WARDEN_WORD => return guard_program(),
-        Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
+        Some(first) if first == ADAPTER_WORD => return listen_as::run_listener(arguments),
         // Before anything makes a thread.
         Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
@@ -257,15 +257,15 @@ pub fn main() -> ExitCode {
     if let Some(exit) = first_process::stand_in() {
         return exit;
     }
-    operator_log::install();
+    operator_log::install_subscriber();
     descriptors::raise();
     let mut typed: Vec<OsString> = std::env::args_os().collect();
     if typed.get(1).is_some_and(|first| first == detach::WORD) {
         typed.remove(1);
         detach::leave_the_terminal();
     }
-    let command = help::paged(Arguments::command());
-    let typed = ordered::behind(&command, typed.into_iter());
+    let command = help::add_help(Arguments::command());
+    let typed = ordered::move_options(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
     if let Ok(matches) = &matches
         && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::takes_address(name))
@@ -276,7 +276,7 @@ pub fn main() -> ExitCode {
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
     match read {
         Ok((arguments, json)) => screen::ended(arguments.run(json)).into(),
-        Err(error) => unread::say(&error).into(),
+        Err(error) => unread::report_error(&error).into(),
     }
 }
 
@@ -391,7 +391,7 @@ impl Command {
             Command::Mcp(mcp) => mcp.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
-            Command::Completions(completions) => completions.run(help::paged(Arguments::command())),
+            Command::Completions(completions) => completions.run(help::add_help(Arguments::command())),
         }
     }
 }

@@ -56,15 +56,17 @@ pub(super) struct OpenLog {
 impl OpenLog {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
-        let front = match self.front(screen) {
+        let front = match self.open_handle(screen) {
             Ok(front) => front,
             Err(exit) => return exit,
         };
-        here::with_runtime(screen, async { self.serve(screen, front).await.unwrap_or_else(|exit| exit) })
+        here::with_runtime(screen, async {
+            self.serve_pages(screen, front).await.unwrap_or_else(|exit| exit)
+        })
     }
 
     /// The file as a handle that reads, or the report of why it cannot be shown.
-    fn front(&self, screen: Screen) -> Result<OrganismHandle, CommandExit> {
+    fn open_handle(&self, screen: Screen) -> Result<OrganismHandle, CommandExit> {
         let file = &self.file;
         if !file.exists() {
             if let Some(fault) = sqlite::lost_whole(file) {
@@ -76,17 +78,17 @@ impl OpenLog {
             return Err(exit);
         }
         if file.is_dir() {
-            return Err(folder(screen, file));
+            return Err(refuse_folder(screen, file));
         }
         let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         if exported::is_export(file) {
-            let history = exported::history(screen, file)?;
+            let history = exported::open_history(screen, file)?;
             let verdict = shown::of_export(&history, whole);
             return shown_with(screen, file, Arc::new(history.log), verdict);
         }
         let unshown = |fault| fault_of(screen, file, &fault);
         if let Some(pid) = sqlite::holder(file).map_err(unshown)? {
-            return Err(runs(screen, file, pid));
+            return Err(refuse_running(screen, file, pid));
         }
         let reader = sqlite::open_still(file).map_err(unshown)?;
         let verdict = shown::of_log(screen, file, whole)?;
@@ -94,9 +96,9 @@ impl OpenLog {
     }
 
     /// Serves the pages until a signal.
-    async fn serve(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
+    async fn serve_pages(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::of_server(screen)?;
-        let random = |error| hindered::machine(screen, "random bytes for the address", &error);
+        let random = |error| hindered::report_missing(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;
         let client = at_rest::reading_client().map_err(|fault| here::log_fault(screen, &fault))?;
         let bound = http::bind_address(FREE).await.map_err(|fault| {
@@ -106,9 +108,9 @@ impl OpenLog {
         })?;
         let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
         let door = HttpDoor::open(bound, front, Keyring::of_client(client, credential.clone()));
-        let address = format!("http://{}/#{}", console::reached(door.address()), credential.secret());
+        let address = format!("http://{}/#{}", console::find_reachable(door.address()), credential.secret());
         let redirect = std::env::temp_dir().join(format!("systole-{}.html", random_hex().map_err(random)?));
-        let opened = if self.no_browser { None } else { console::browse(screen, &redirect, &address) };
+        let opened = if self.no_browser { None } else { console::open_browser(screen, &redirect, &address) };
         if screen.json {
             screen.value(&json!({"address": address, "opened": opened.is_some(), "verdict": verdict}));
         } else {
@@ -144,7 +146,7 @@ fn shown_with(
 }
 
 /// Reports a folder, and names a file in it that can be shown.
-fn folder(screen: Screen, folder: &Path) -> CommandExit {
+fn refuse_folder(screen: Screen, folder: &Path) -> CommandExit {
     let words = format!("{}: it is a folder, and a log is a file", folder.display());
     let exit = screen.fail(CommandExit::Unavailable, words);
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -158,9 +160,9 @@ fn folder(screen: Screen, folder: &Path) -> CommandExit {
 }
 
 /// Reports that an organism runs on the log: its own console shows more, and follows it.
-fn runs(screen: Screen, file: &Path, pid: u32) -> CommandExit {
+fn refuse_running(screen: Screen, file: &Path, pid: u32) -> CommandExit {
     let console = RunFile::find_running(file)
-        .map(|run| format!("; its console is http://{}/", console::reached(run.address)));
+        .map(|run| format!("; its console is http://{}/", console::find_reachable(run.address)));
     let words =
         format!("process {pid} runs an organism on {}{}", file.display(), console.unwrap_or_default());
     let exit = screen.fail(CommandExit::Unavailable, words);

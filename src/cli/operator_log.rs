@@ -33,7 +33,7 @@ struct LogChoice {
 
 impl LogChoice {
     /// Reads words such as `debug`, `json` or `debug,json`. Unknown ones are returned beside the choice of the others.
-    fn read(said: &str) -> (LogChoice, Vec<&str>) {
+    fn from_words(said: &str) -> (LogChoice, Vec<&str>) {
         let (mut choice, mut unknown) = (LogChoice::default(), Vec::new());
         for word in said.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word {
@@ -47,9 +47,9 @@ impl LogChoice {
 }
 
 /// Shows events from now on.
-pub(super) fn install() {
+pub(super) fn install_subscriber() {
     let said = std::env::var(VARIABLE).unwrap_or_default();
-    let (choice, unknown) = LogChoice::read(&said);
+    let (choice, unknown) = LogChoice::from_words(&said);
     if !unknown.is_empty() {
         let screen = Screen::of_process(false);
         let unknown = unknown.join("`, `");
@@ -58,10 +58,10 @@ pub(super) fn install() {
     }
     // A second call in one process keeps the first.
     let _installed =
-        tracing::subscriber::set_global_default(subscriber(choice, is_journal(), std::io::stderr));
+        tracing::subscriber::set_global_default(build_subscriber(choice, is_journal(), std::io::stderr));
 }
 
-fn subscriber<W>(choice: LogChoice, journal: bool, out: W) -> Box<dyn Subscriber + Send + Sync>
+fn build_subscriber<W>(choice: LogChoice, journal: bool, out: W) -> Box<dyn Subscriber + Send + Sync>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -83,7 +83,7 @@ struct OperatorLine {
 impl OperatorLine {
     /// What the line begins with: the level for the journal, which has the time; else the time. Then the level in
     /// words.
-    fn lead(&self, about: &Metadata<'_>) -> String {
+    fn write_lead(&self, about: &Metadata<'_>) -> String {
         let (mark, word) = match *about.level() {
             Level::ERROR => (ERROR_MARK, "error"),
             Level::WARN => ("<4>", "warning"),
@@ -105,7 +105,7 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut parts = EventParts::default();
         event.record(&mut parts);
-        writeln!(line, "{}: {}", self.lead(event.metadata()), parts.line())
+        writeln!(line, "{}: {}", self.write_lead(event.metadata()), parts.write_line())
     }
 }
 
@@ -140,7 +140,7 @@ impl Visit for EventParts {
 
 impl EventParts {
     /// What is wrong, why, where, and the fix, without line breaks.
-    fn line(&self) -> String {
+    fn write_line(&self) -> String {
         let EventParts { message, why, fix, others } = self;
         let colon = if why.is_empty() { "" } else { ": " };
         let attempt = if fix.is_empty() { "" } else { "; try: " };
@@ -171,7 +171,7 @@ mod tests {
     fn shown(choice: LogChoice, journal: bool) -> Vec<String> {
         let lines = Lines::default();
         let writer = lines.clone();
-        tracing::subscriber::with_default(subscriber(choice, journal, move || writer.clone()), || {
+        tracing::subscriber::with_default(build_subscriber(choice, journal, move || writer.clone()), || {
             let (why, listener) = ("no answer\n\u{1b}[2Jfor 5 s", "echo");
             tracing::error!(why, fix = "start it", %listener, "the door is shut");
             tracing::warn!("a page was not read");
@@ -223,10 +223,10 @@ mod tests {
     #[test]
     fn the_variable_takes_two_words_and_names_an_unknown_one() {
         let choice = |debug, json| (LogChoice { debug, json }, Vec::new());
-        assert_eq!(LogChoice::read(""), choice(false, false));
-        assert_eq!(LogChoice::read("debug"), choice(true, false));
-        assert_eq!(LogChoice::read("json, debug"), choice(true, true));
-        assert_eq!(LogChoice::read("json,verbose").1, ["verbose"]);
-        assert!(LogChoice::read("json,verbose").0.json, "the others count");
+        assert_eq!(LogChoice::from_words(""), choice(false, false));
+        assert_eq!(LogChoice::from_words("debug"), choice(true, false));
+        assert_eq!(LogChoice::from_words("json, debug"), choice(true, true));
+        assert_eq!(LogChoice::from_words("json,verbose").1, ["verbose"]);
+        assert!(LogChoice::from_words("json,verbose").0.json, "the others count");
     }
 }

@@ -10,15 +10,15 @@ use super::place::Place;
 
 /// The arguments, with the shared options moved from before the command to after it, under their long
 /// names.
-pub(super) fn behind(root: &Command, typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(super) fn move_options(root: &Command, typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let typed: Vec<OsString> = typed.collect();
     let shared = Place::augment_args(Command::new("shared"));
     let mut rest = typed.iter().skip(1).peekable();
     let (mut first, mut moved) = (typed.first().cloned().into_iter().collect::<Vec<_>>(), Vec::new());
     while let Some(option) = rest.next_if(|word| is_option(word)) {
-        let (target, known) = match named(&shared, option) {
+        let (target, known) = match find_option(&shared, option) {
             Some(known) => (&mut moved, Some(known)),
-            None => (&mut first, named(root, option)),
+            None => (&mut first, find_option(root, option)),
         };
         let Some(Known { name, value, takes_value }) = known else {
             first.push(option.clone());
@@ -52,7 +52,7 @@ struct Known {
     value: Option<OsString>,
 }
 
-fn named(command: &Command, word: &OsStr) -> Option<Known> {
+fn find_option(command: &Command, word: &OsStr) -> Option<Known> {
     let text = word.to_str()?;
     let found = |is_it: &dyn Fn(&Arg) -> bool| command.get_arguments().find(|arg| is_it(arg));
     let name = |arg: &Arg| match (arg.get_long(), arg.get_short()) {

@@ -19,7 +19,7 @@ static RUNS: AtomicBool = AtomicBool::new(false);
 const DEFAULT: &str = "less";
 
 /// Whether stdout is a pager's input, and so for a terminal.
-pub(super) fn runs() -> bool {
+pub(super) fn is_running() -> bool {
     RUNS.load(Ordering::Relaxed)
 }
 
@@ -65,7 +65,7 @@ impl Pager {
             false => Ok(()),
         });
         RUNS.store(true, Ordering::Relaxed);
-        Some(Pager { child, talk, nowhere, _deaf: deaf() })
+        Some(Pager { child, talk, nowhere, _deaf: ignore_interrupts() })
     }
 }
 
@@ -86,7 +86,7 @@ fn is_there(command: &str) -> bool {
     found.is_ok_and(|found| found.success())
 }
 
-fn deaf() -> Option<Deaf> {
+fn ignore_interrupts() -> Option<Deaf> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let entered = runtime.enter();
     let heard = signal(SignalKind::interrupt()).ok()?;

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::elsewhere::{OrganismElsewhere, unheard};
+use super::elsewhere::{OrganismElsewhere, report_silence};
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
@@ -72,12 +72,12 @@ impl Resume {
 impl Which {
     fn steer(&self, halts: bool, note: Option<&str>) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
-            let thread = self.thread.as_deref().map(|typed| elsewhere.find(typed)).transpose()?;
+        if let Some(elsewhere) = OrganismElsewhere::find_named(&self.place)? {
+            let thread = self.thread.as_deref().map(|typed| elsewhere.find_thread(typed)).transpose()?;
             let answered =
                 elsewhere.client.pause_or_resume(thread.as_ref().map(ThreadId::as_str), halts, note);
-            return Ok(match elsewhere.decided(answered)? {
-                Ok(steered) => done(screen, &steered),
+            return Ok(match elsewhere.check_decision(answered)? {
+                Ok(steered) => report_change(screen, &steered),
                 Err(refusal) => not_done(screen, &refusal),
             });
         }
@@ -93,12 +93,12 @@ impl Which {
                 halts,
                 note,
             ) {
-                Ok(Ok(steered)) => return Ok(done(screen, &steered)),
+                Ok(Ok(steered)) => return Ok(report_change(screen, &steered)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
                 Err(DoorClientFault::Unreachable { .. }) => {}
-                Err(fault) => return Err(unheard(screen, &fault)),
+                Err(fault) => return Err(report_silence(screen, &fault)),
             }
         }
         let work = async {
@@ -123,16 +123,19 @@ impl Which {
                 let held = thread.as_ref();
                 let held = held.and_then(|id| pauses::above(&**organism.reader(), id).ok().flatten());
                 let held = held.map(HoldingPause::from);
-                done(screen, &PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held })
+                report_change(
+                    screen,
+                    &PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held },
+                )
             }
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
-        Ok(here::ended(screen, &ended).unwrap_or(exit))
+        Ok(here::report_end(screen, &ended).unwrap_or(exit))
     }
 }
 
-fn done(screen: Screen, steered: &PauseChanged) -> CommandExit {
+fn report_change(screen: Screen, steered: &PauseChanged) -> CommandExit {
     if screen.json {
         screen.value(steered);
         return CommandExit::Done;
@@ -141,8 +144,8 @@ fn done(screen: Screen, steered: &PauseChanged) -> CommandExit {
     match (steered.paused, &steered.thread) {
         (true, Some(id)) => match &steered.held {
             Some(held) => {
-                screen.say(format!("{id} is paused, with all below it, and {}", because(held)));
-                screen.say(format!("  try: systole resume {id}, then systole resume {}", which(held)));
+                screen.say(format!("{id} is paused, with all below it, and {}", describe_pause(held)));
+                screen.say(format!("  try: systole resume {id}, then systole resume {}", name_target(held)));
             }
             None => {
                 screen.say(format!("{id} is paused, with all below it; systole resume {id} lets it go on"));
@@ -160,19 +163,19 @@ fn done(screen: Screen, steered: &PauseChanged) -> CommandExit {
 
 /// Reports that a thread remains paused although its own pause has ended.
 fn still_held(screen: Screen, thread: &str, held: &HoldingPause) {
-    screen.say(format!("{thread} does not go on: {}", because(held)));
-    screen.say(format!("  try: systole resume {}", which(held)));
+    screen.say(format!("{thread} does not go on: {}", describe_pause(held)));
+    screen.say(format!("  try: systole resume {}", name_target(held)));
 }
 
 /// Who still pauses what, since when and why.
-fn because(held: &HoldingPause) -> String {
+fn describe_pause(held: &HoldingPause) -> String {
     let whose = held.thread.as_ref().map_or("everything".to_owned(), |above| format!("{above}, above it,"));
     let note = held.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
     format!("{whose} is still paused by {} since {}{note}", plain(&held.by), held.since)
 }
 
 /// The argument of `resume` for it.
-fn which(held: &HoldingPause) -> &str {
+fn name_target(held: &HoldingPause) -> &str {
     held.thread.as_deref().unwrap_or("--all")
 }
 

@@ -16,7 +16,7 @@ use super::exit::CommandExit;
 use super::looking;
 use super::place::{Place, quoted};
 use super::screen::Screen;
-use super::trusted::policy;
+use super::trusted::read_policy;
 use super::{here, hindered};
 use systole_core::types::ports::{LogReader, Position};
 use systole_export::verdict::{GatheredLog, ProvedEntry};
@@ -36,7 +36,7 @@ pub(super) struct Prove {
     #[command(flatten)]
     place: Place,
     /// The position of the record, as systole log shows it: 17 or #17
-    #[arg(value_name = "POS", value_parser = position)]
+    #[arg(value_name = "POS", value_parser = parse_position)]
     position: u64,
     /// The file to write, instead of stdout
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -46,7 +46,7 @@ pub(super) struct Prove {
     policy: Option<PathBuf>,
 }
 
-fn position(typed: &str) -> Result<u64, String> {
+fn parse_position(typed: &str) -> Result<u64, String> {
     let number = typed.strip_prefix('#').unwrap_or(typed).parse().ok();
     number.filter(|number| *number > 0).ok_or_else(|| "a position is a whole number from 1, as 17".to_owned())
 }
@@ -54,15 +54,15 @@ fn position(typed: &str) -> Result<u64, String> {
 impl Prove {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.proved(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn proved(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, None)?;
-        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let file = notes_of(&log);
-        let found =
-            notes::read(&file).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let found = notes::read(&file)
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
         let sizes: BTreeSet<u64> = checkpoints.iter().map(|one| one.checkpoint().size()).collect();
@@ -80,7 +80,7 @@ impl Prove {
             position <= checkpoint.size() && gathered.roots.get(&checkpoint.size()) == Some(checkpoint.root())
         };
         let fitting = checkpoints.into_iter().filter(fits);
-        let Some(checkpoint) = best(fitting, policy.as_ref()) else {
+        let Some(checkpoint) = pick_best(fitting, policy.as_ref()) else {
             let (by, fix) = match policy {
                 Some(_) => {
                     (" that satisfies the policy", "systole checkpoint --now, which asks the witnesses")
@@ -93,7 +93,7 @@ impl Prove {
             return Err(exit);
         };
         let size = checkpoint.checkpoint().size();
-        let (entry, hashes) = walked(screen, &log, position, size)?;
+        let (entry, hashes) = read_entry(screen, &log, position, size)?;
         let has_body = entry.body().is_some();
         let proof = EntryProof::new(Some(entry.to_bytes()), position - 1, hashes, checkpoint);
         let proof = proof.map_err(|fault| screen.fail(CommandExit::Failed, fault))?;
@@ -103,7 +103,7 @@ impl Prove {
                 file.write_all(text.as_bytes())?;
                 file.sync_all()
             });
-            made.map_err(|error| hindered::unwritten(screen, out, "the proof", &error))?;
+            made.map_err(|error| hindered::report_unwritten(screen, out, "the proof", &error))?;
         }
         let shown = self.out.as_ref().map(|out| out.display().to_string());
         if screen.json {
@@ -126,7 +126,7 @@ impl Prove {
 }
 
 /// The checkpoint that shows most: by the policy, or the one with the most signatures. A larger one before a smaller.
-fn best(
+fn pick_best(
     fitting: impl Iterator<Item = SignedCheckpoint>,
     policy: Option<&TrustPolicy>,
 ) -> Option<SignedCheckpoint> {
@@ -137,7 +137,7 @@ fn best(
 }
 
 /// The entry of the record, and the hashes that lead from it to the root of so many records.
-fn walked(
+fn read_entry(
     screen: Screen,
     log: &std::path::Path,
     position: u64,

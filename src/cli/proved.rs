@@ -55,13 +55,13 @@ impl ProofVerdict {
 }
 
 /// Verifies a proof.
-pub(super) fn verified(
+pub(super) fn verify_proof(
     screen: Screen,
     path: &Path,
     policy: Option<&TrustPolicy>,
 ) -> Result<CommandExit, CommandExit> {
     let bytes = system::read_bounded(path, PROOF_FILE_BYTES)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a proof", &error))?;
+        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a proof", &error))?;
     let refused = |why: String| {
         let exit = screen.fail(CommandExit::Usage, format!("{}: {why}", path.display()));
         screen.say("  try: the file that systole prove wrote, unchanged");
@@ -70,17 +70,17 @@ pub(super) fn verified(
     let proof = EntryProof::read(&bytes).map_err(|fault| refused(fault.to_string()))?;
     let extra = proof.extra().ok_or_else(|| refused("it has no entry, so it shows nothing".to_owned()))?;
     let entry = ProvedEntry::read_entry(extra).map_err(|why| refused(format!("line 2: {why}")))?;
-    let verdict = judged(&proof, &entry, policy);
+    let verdict = judge_proof(&proof, &entry, policy);
     let shown = path.display().to_string();
     if screen.json {
         screen.value(&as_json(&shown, &proof, &entry, &verdict));
     } else {
-        lines(&shown, &proof, &entry, &verdict).iter().for_each(|line| screen.drawn(line));
+        list_lines(&shown, &proof, &entry, &verdict).iter().for_each(|line| screen.drawn(line));
     }
-    Ok(exit(screen, &verdict, policy.is_some()))
+    Ok(choose_exit(screen, &verdict, policy.is_some()))
 }
 
-fn judged(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>) -> ProofVerdict {
+fn judge_proof(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>) -> ProofVerdict {
     let leaf = entry.leaf();
     let checkpoint = proof.checkpoint().checkpoint();
     let is_in = verify_inclusion(&leaf, proof.index(), checkpoint.size(), proof.hashes(), checkpoint.root());
@@ -99,7 +99,7 @@ fn judged(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>)
     }
 }
 
-fn exit(screen: Screen, verdict: &ProofVerdict, has_policy: bool) -> CommandExit {
+fn choose_exit(screen: Screen, verdict: &ProofVerdict, has_policy: bool) -> CommandExit {
     match verdict {
         ProofVerdict::Proved(by) if by.is_quorum => CommandExit::Done,
         ProofVerdict::Proved(by) => {
@@ -120,13 +120,13 @@ fn exit(screen: Screen, verdict: &ProofVerdict, has_policy: bool) -> CommandExit
     }
 }
 
-fn lines(shown: &str, proof: &EntryProof, entry: &ProvedEntry, verdict: &ProofVerdict) -> Vec<String> {
+fn list_lines(shown: &str, proof: &EntryProof, entry: &ProvedEntry, verdict: &ProofVerdict) -> Vec<String> {
     let checkpoint = proof.checkpoint().checkpoint();
     let mut lines =
         vec![format!("{}: record #{} of {}", plain(shown), proof.index() + 1, plain(checkpoint.origin()))];
     match entry.read_header() {
         Ok((header, _)) => {
-            for (name, value) in described(&header) {
+            for (name, value) in describe_header(&header) {
                 lines.extend(wrapped(&format!("  {name:<8}"), 10, &plain(&value)));
             }
         }
@@ -155,7 +155,7 @@ fn lines(shown: &str, proof: &EntryProof, entry: &ProvedEntry, verdict: &ProofVe
 }
 
 /// The parts of a header that say something to a person.
-fn described(header: &Header) -> Vec<(&'static str, String)> {
+fn describe_header(header: &Header) -> Vec<(&'static str, String)> {
     let to = header.to.as_ref().map(|to| to.as_str().to_owned());
     let time = String::from_utf8_lossy(&header.time.text()).into_owned();
     let all = [

@@ -64,19 +64,19 @@ pub(super) struct Replay {
     #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
     with: Option<(Name, Vec<String>)>,
     /// Call this agent's model for real, in place of its recorded answers
-    #[arg(long, value_name = "NAME", value_parser = agent, requires = "money")]
+    #[arg(long, value_name = "NAME", value_parser = parse_agent, requires = "money")]
     live: Option<Name>,
     /// The most that all calls of --live may cost, as 1USD
-    #[arg(long, value_name = "AMOUNT", value_parser = amount, requires = "live")]
+    #[arg(long, value_name = "AMOUNT", value_parser = parse_amount, requires = "live")]
     money: Option<Money>,
 }
 
-fn agent(text: &str) -> Result<Name, String> {
+fn parse_agent(text: &str) -> Result<Name, String> {
     Name::parse(text).map_err(|_| format!("`{text}` is no name of an agent"))
 }
 
 /// An amount with its currency; a blank between them may be left out.
-fn amount(text: &str) -> Result<Money, String> {
+fn parse_amount(text: &str) -> Result<Money, String> {
     let letters = text.find(|character: char| character.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, currency) = text.split_at(letters);
     Money::parse(&format!("{} {currency}", number.trim_end()))
@@ -114,7 +114,7 @@ pub(super) enum ReplayVerdict {
 }
 
 impl ReplayVerdict {
-    pub(super) fn of(replayed: &ReplayedTree) -> ReplayVerdict {
+    pub(super) fn from_tree(replayed: &ReplayedTree) -> ReplayVerdict {
         let first = replayed.comparison.differences.first();
         let is_refused_now = !replayed.refused.is_empty();
         match first {
@@ -137,26 +137,26 @@ impl ReplayVerdict {
 
 impl Replay {
     pub(super) fn run(self) -> CommandExit {
-        self.replayed().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn replayed(&self) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self) -> Result<CommandExit, CommandExit> {
         if exported::is_export(Path::new(&self.thread)) {
             return self.of_export(Path::new(&self.thread));
         }
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let system =
-            SystemEvents::read_events(&*looking.reader).map_err(|fault| damaged(&looking, &fault))?;
-        let mut shelf = self.shelf(screen)?;
-        let mut real = self.real(screen)?;
+            SystemEvents::read_events(&*looking.reader).map_err(|fault| report_damage(&looking, &fault))?;
+        let mut shelf = self.open_configurations(screen)?;
+        let mut real = self.build_real_parts(screen)?;
         if self.since.is_some() || self.all {
-            return self.many(&looking, &system, &mut shelf, &mut real);
+            return self.replay_many(&looking, &system, &mut shelf, &mut real);
         }
         let root = looking.find(&self.thread)?.root_of();
-        let tree = tree(&looking, &root)?;
+        let tree = read_tree(&looking, &root)?;
         match replay_tree(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
-            Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
+            Err(CannotReplay::Log(fault)) => Err(report_damage(&looking, &fault)),
             replayed => all_told(screen, &real, &[(root.to_string(), replayed)]),
         }
     }
@@ -166,13 +166,13 @@ impl Replay {
         if self.since.is_some() || self.all {
             return Err(screen.fail(CommandExit::Usage, "an export is replayed as a whole"));
         }
-        let mut real = self.real(screen)?;
-        let all = of_export(screen, path, &mut self.shelf(screen)?, &mut real)?;
+        let mut real = self.build_real_parts(screen)?;
+        let all = of_export(screen, path, &mut self.open_configurations(screen)?, &mut real)?;
         all_told(screen, &real, &all)
     }
 
     /// The program in place of a listener and the agent whose model is called, if they are named.
-    fn real(&self, screen: Screen) -> Result<RealParts, CommandExit> {
+    fn build_real_parts(&self, screen: Screen) -> Result<RealParts, CommandExit> {
         let program = self.with.clone().map(|(name, run)| {
             let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
             StandInProgram::new(name, run, surroundings.collect())
@@ -180,7 +180,7 @@ impl Replay {
         let Some((name, most)) = self.live.clone().zip(self.money) else {
             return Ok(RealParts { program, live: None });
         };
-        let own = self.edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
+        let own = self.read_edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
         let make = move |agent: &AgentSpec| {
             cast::models_of(&own, agent).map_err(|unmade| LiveFault {
                 kind: LiveFaultKind::Settings,
@@ -194,7 +194,7 @@ impl Replay {
     }
 
     /// The organism file that replaces the recorded configurations, if there is one.
-    fn edited(&self, screen: Screen) -> Result<Option<OrganismFile>, CommandExit> {
+    fn read_edited(&self, screen: Screen) -> Result<Option<OrganismFile>, CommandExit> {
         Ok(match &self.config {
             Some(path) => {
                 // The journal has the answers of rehearsed models, too.
@@ -207,8 +207,8 @@ impl Replay {
     }
 
     /// The configurations of the replay.
-    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
-        let edited = self.edited(screen)?;
+    fn open_configurations(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
+        let edited = self.read_edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
         let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
@@ -218,7 +218,7 @@ impl Replay {
     }
 
     /// Replays every thread that is meant, the oldest first.
-    fn many(
+    fn replay_many(
         &self,
         looking: &Looking,
         system: &SystemEvents,
@@ -233,18 +233,19 @@ impl Replay {
         // Nothing is printed before it is clear that what is named takes part.
         let mut held = Vec::new();
         for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
-            if began(&*looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
+            if read_start(&*looking.reader, root).map_err(|fault| report_damage(looking, &fault))? < earliest
+            {
                 continue;
             }
             selects_some = true;
-            let tree = tree(looking, root)?;
+            let tree = read_tree(looking, root)?;
             match replay_tree(&*looking.reader, &tree, system, shelf, real) {
-                Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
+                Err(CannotReplay::Log(fault)) => return Err(report_damage(looking, &fault)),
                 replayed => held.push((root.to_string(), replayed)),
             }
             let is_over = held.iter().any(|(_, replayed)| is_over(replayed));
             if real.were_asked() || is_over {
-                held.drain(..).for_each(|(name, replayed)| counts.take(screen, &name, &replayed));
+                held.drain(..).for_each(|(name, replayed)| counts.take_outcome(screen, &name, &replayed));
             }
             if is_over {
                 break;
@@ -256,12 +257,12 @@ impl Replay {
             screen.say("  try: an earlier --since, or --all");
             return Err(exit);
         }
-        counts.told(screen, real)
+        counts.report_counts(screen, real)
     }
 }
 
 impl Counts {
-    fn take(&mut self, screen: Screen, name: &str, replayed: &ReplayOutcome) {
+    fn take_outcome(&mut self, screen: Screen, name: &str, replayed: &ReplayOutcome) {
         let replayed = match replayed {
             Ok(replayed) => replayed,
             Err(why) => {
@@ -278,7 +279,7 @@ impl Counts {
             }
         };
         self.ended.clone_from(&replayed.ended);
-        let verdict = ReplayVerdict::of(replayed);
+        let verdict = ReplayVerdict::from_tree(replayed);
         match verdict {
             ReplayVerdict::Equal => self.same += 1,
             ReplayVerdict::Differs => self.differ += 1,
@@ -295,23 +296,23 @@ impl Counts {
             return;
         }
         if is_first {
-            return one(screen, name, replayed);
+            return print_tree(screen, name, replayed);
         }
         let first = replayed.comparison.differences.first().map(compared::headline);
         screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
     }
 
     /// Prints the counts, and what really worked.
-    fn told(&self, screen: Screen, real: &RealParts) -> Result<CommandExit, CommandExit> {
+    fn report_counts(&self, screen: Screen, real: &RealParts) -> Result<CommandExit, CommandExit> {
         if self.ended.is_none() {
             took_part(screen, real)?;
         }
-        let exit = self.end(screen);
-        used(screen, real);
-        self.ended.as_ref().map_or(Ok(exit), |fault| Err(ended(screen, fault)))
+        let exit = self.choose_exit(screen);
+        print_use(screen, real);
+        self.ended.as_ref().map_or(Ok(exit), |fault| Err(report_live_fault(screen, fault)))
     }
 
-    fn end(&self, screen: Screen) -> CommandExit {
+    fn choose_exit(&self, screen: Screen) -> CommandExit {
         let Counts { same, differ, refused, cannot, first, .. } = self;
         if screen.json {
             screen.value(&json!({
@@ -343,7 +344,7 @@ pub(super) fn of_export(
     shelf: &mut ReplayShelf,
     real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
-    let history = exported::history(screen, path)?;
+    let history = exported::open_history(screen, path)?;
     if let Some(lacks) = history.lacks {
         return Ok(vec![(path.display().to_string(), Err(lacks))]);
     }
@@ -379,31 +380,31 @@ fn all_told(
 ) -> Result<CommandExit, CommandExit> {
     let [(name, replayed)] = all else {
         let mut counts = Counts::default();
-        all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
-        return counts.told(screen, real);
+        all.iter().for_each(|(name, replayed)| counts.take_outcome(screen, name, replayed));
+        return counts.report_counts(screen, real);
     };
     if replayed.is_ok() && !is_over(replayed) {
         took_part(screen, real)?;
     }
-    let exit = told(screen, name, replayed);
-    used(screen, real);
+    let exit = report_outcome(screen, name, replayed);
+    print_use(screen, real);
     match replayed {
         Ok(ReplayedTree { ended: Some(fault), .. }) | Err(CannotReplay::Live(fault)) => {
-            Err(ended(screen, fault))
+            Err(report_live_fault(screen, fault))
         }
         _ => exit,
     }
 }
 
 /// Prints what became of the only thread.
-fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandExit, CommandExit> {
+fn report_outcome(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandExit, CommandExit> {
     match replayed {
         Ok(replayed) => {
-            let verdict = ReplayVerdict::of(replayed);
+            let verdict = ReplayVerdict::from_tree(replayed);
             if screen.json {
                 screen.value(&as_json(name, verdict, replayed));
             } else {
-                one(screen, name, replayed);
+                print_tree(screen, name, replayed);
             }
             Ok(exit_of(verdict == ReplayVerdict::Equal))
         }
@@ -427,7 +428,7 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
 }
 
 /// Reports why the model of an agent is not called, or not once more.
-fn ended(screen: Screen, fault: &LiveFault) -> CommandExit {
+fn report_live_fault(screen: Screen, fault: &LiveFault) -> CommandExit {
     let exit = match fault.kind {
         LiveFaultKind::Usage => CommandExit::Usage,
         LiveFaultKind::Settings => CommandExit::Configuration,
@@ -462,7 +463,7 @@ fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
 }
 
 /// Prints what a program and a model did.
-fn used(screen: Screen, real: &RealParts) {
+fn print_use(screen: Screen, real: &RealParts) {
     if let Some(program) = real.program.as_ref().filter(|_| !screen.json) {
         let (name, asked) = (program.listener(), counted(program.count_requests(), "request"));
         screen.show(&format!("the program in place of {name} got {asked}"));
@@ -485,16 +486,16 @@ fn exit_of(is_equal: bool) -> CommandExit {
 }
 
 /// The records of a tree.
-pub(super) fn tree(looking: &Looking, root: &ThreadId) -> Result<RecordedTree, CommandExit> {
+pub(super) fn read_tree(looking: &Looking, root: &ThreadId) -> Result<RecordedTree, CommandExit> {
     match RecordedTree::read_tree(&*looking.reader, root) {
         Ok(Some(tree)) => Ok(tree),
         Ok(None) => Err(looking.screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
-        Err(fault) => Err(damaged(looking, &fault)),
+        Err(fault) => Err(report_damage(looking, &fault)),
     }
 }
 
 /// Reports a log that cannot be replayed because it is not intact.
-pub(super) fn damaged(looking: &Looking, fault: &LogFault) -> CommandExit {
+pub(super) fn report_damage(looking: &Looking, fault: &LogFault) -> CommandExit {
     let exit = looking.fault(fault);
     if exit == CommandExit::Log {
         looking.screen.say("  a damaged log is not replayed; systole verify says what is wrong with it");
@@ -503,19 +504,19 @@ pub(super) fn damaged(looking: &Looking, fault: &LogFault) -> CommandExit {
 }
 
 /// When a thread began.
-fn began(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFault> {
+fn read_start(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFault> {
     let first = reader.of_thread(thread, 1, 1)?;
     Ok(first.first().map_or(Millis(0), |(_, record)| record.header.time))
 }
 
 /// Prints what became of one thread.
-pub(super) fn one(screen: Screen, root: &str, replayed: &ReplayedTree) {
-    lines(root, replayed).iter().for_each(|line| screen.drawn(line));
+pub(super) fn print_tree(screen: Screen, root: &str, replayed: &ReplayedTree) {
+    list_lines(root, replayed).iter().for_each(|line| screen.drawn(line));
 }
 
 /// What became of one thread.
-pub(super) fn lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
-    let (verdict, comparison) = (ReplayVerdict::of(replayed), &replayed.comparison);
+pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
+    let (verdict, comparison) = (ReplayVerdict::from_tree(replayed), &replayed.comparison);
     let words = match verdict {
         ReplayVerdict::Equal => paint(TextTone::Good, "equal"),
         ReplayVerdict::Differs => paint(TextTone::Bad, "differs"),

@@ -65,12 +65,12 @@ pub(super) struct Run {
     #[arg(long)]
     detach: bool,
     /// Go on without the missing positions that the refusal names: 32..60
-    #[arg(long, value_name = "FIRST..LAST", value_parser = positions)]
+    #[arg(long, value_name = "FIRST..LAST", value_parser = parse_positions)]
     accept_loss: Option<LostRange>,
 }
 
 /// Reads the positions to give up.
-fn positions(typed: &str) -> Result<LostRange, String> {
+fn parse_positions(typed: &str) -> Result<LostRange, String> {
     let parts =
         typed.split_once("..").and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
     match parts {
@@ -87,7 +87,7 @@ impl Run {
         if self.detach {
             return match self.part.role {
                 Some(Role::Listeners) => no_door(screen),
-                _ => detach::run(screen, &self.place),
+                _ => detach::run_detached(screen, &self.place),
             };
         }
         here::with_runtime(screen, async {
@@ -100,11 +100,11 @@ impl Run {
                 return no_log_in_a_file(screen, "a host has no log");
             }
             if self.part.role == Some(Role::Listeners) {
-                return Box::pin(self.part.host(screen, &self.place, &mut signals)).await;
+                return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
             let (mut was_here, mut told) = (false, None::<Instant>);
             loop {
-                match self.whole(screen, &mut signals, was_here).await {
+                match self.try_run(screen, &mut signals, was_here).await {
                     // Everything from before is gone, as after a restart.
                     Ok(Left::Ousted) => (was_here, told) = (true, None),
                     Ok(Left::Cut(words)) => {
@@ -125,7 +125,7 @@ impl Run {
 
     /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
     /// first start would end.
-    async fn whole(
+    async fn try_run(
         &self,
         screen: Screen,
         signals: &mut Signals,
@@ -133,15 +133,15 @@ impl Run {
     ) -> Result<Left, CommandExit> {
         let file =
             self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
-        let file = self.part.of(screen, file)?;
+        let file = self.part.adapt_file(screen, file)?;
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.
             let check = self.place.command("check");
             screen.say(format!("{}: {check} shows them", counted(&file.warnings)));
         }
-        let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
+        let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
-        let keyring = keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
+        let keyring = build_keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
         let (keyring, guest) = keyring.map_err(machine("the random bytes of a credential"))?;
         if self.accept_loss.is_some() && file.log_kept.is_some() {
             return Err(no_log_in_a_file(screen, "the log is in NATS: systole copy makes its copy again"));
@@ -156,10 +156,10 @@ impl Run {
             };
             let organism = match started {
                 Ok(organism) => organism,
-                Err(fault) => return unstarted(screen, &fault, was_here),
+                Err(fault) => return report_start_fault(screen, &fault, was_here),
             };
             // A pump that stands by has no door, since it could not admit a client.
-            match bind(screen, listen, &log).await {
+            match bind_door(screen, listen, &log).await {
                 Ok(bound) => (organism, bound),
                 Err(exit) => {
                     organism.stop(Duration::ZERO).await;
@@ -167,11 +167,11 @@ impl Run {
                 }
             }
         } else {
-            let bound = bind(screen, listen, &log).await?;
+            let bound = bind_door(screen, listen, &log).await?;
             let starting = here::start_without(screen, &self.place, file, self.accept_loss);
             match Box::pin(starting).await? {
                 Ok(organism) => (organism, bound),
-                Err(fault) => return unstarted(screen, &fault, was_here),
+                Err(fault) => return report_start_fault(screen, &fault, was_here),
             }
         };
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
@@ -187,7 +187,8 @@ impl Run {
             Ok(posted) => posted,
             Err(error) => {
                 let path = RunFile::find_path(&log);
-                let exit = hindered::unwritten(screen, &path, "what says that an organism runs", &error);
+                let exit =
+                    hindered::report_unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
                 if let Some(wire) = wire {
                     wire.close().await;
@@ -198,12 +199,12 @@ impl Run {
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
+        Ok(watch_log(screen, Running { organism, door, wire, posted }, signals).await)
     }
 }
 
 /// A start that failed. A broker that is away is waited for, and one that this process has used also if it refuses.
-fn unstarted(screen: Screen, fault: &StartFault, was_here: bool) -> Result<Left, CommandExit> {
+fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Result<Left, CommandExit> {
     match fault {
         StartFault::Broker(unusable) if unusable.is_away() || was_here && unusable.may_pass() => {
             Ok(Left::Cut(unusable.to_string()))
@@ -277,7 +278,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
 }
 
 /// The credentials that open the door. A client without one is reported before anything starts.
-fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
+fn build_keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
     let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
         screen.say_drawn(refused.to_string().trim_end());
@@ -285,7 +286,11 @@ fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<
     })
 }
 
-async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<TcpListener, CommandExit> {
+async fn bind_door(
+    screen: Screen,
+    listen: Option<SocketAddr>,
+    log: &Path,
+) -> Result<TcpListener, CommandExit> {
     let bound = match listen {
         Some(address) => http::bind_address(address).await,
         None => http::bind_or_free(DEFAULT_LISTEN).await,
@@ -349,17 +354,17 @@ struct Running {
 }
 
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
-async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
+async fn watch_log(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
     let front = running.organism.handle().clone();
     let mut follower = Follower::follow_after(&front, front.began(), None);
-    let mut live = Watcher::of(screen, &front);
+    let mut live = Watcher::follow_log(screen, &front);
     let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());
     let exit = loop {
         tokio::select! {
             _ = &mut ousted => break None,
             page = follower.next() => match page {
-                Ok(Some(records)) => live.show(&records),
+                Ok(Some(records)) => live.show_records(&records),
                 // The pump ended; the other branch reports why.
                 Ok(None) => break None,
                 Err(fault) => break Some(here::log_fault(screen, &fault)),
@@ -382,7 +387,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
             screen.say(format!("stopping: waits up to {time} {words}"));
         }
     }
-    let mut stopping = pin!(stop(screen, running, wait));
+    let mut stopping = pin!(stop_running(screen, running, wait));
     let mut shows = true;
     loop {
         tokio::select! {
@@ -392,7 +397,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
                 Stopped::Failed(failed) => Left::Over(failed),
             },
             page = follower.next(), if shows => match page {
-                Ok(Some(records)) => live.show(&records),
+                Ok(Some(records)) => live.show_records(&records),
                 _ => shows = false,
             },
             _ = signals.next() => {
@@ -412,7 +417,7 @@ enum Stopped {
 }
 
 /// Stops in the order of the flow.
-async fn stop(screen: Screen, running: Running, wait: StopWait) -> Stopped {
+async fn stop_running(screen: Screen, running: Running, wait: StopWait) -> Stopped {
     let Running { organism, door, wire, posted } = running;
     // While it drains, a second `systole stop` finds it.
     let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
@@ -429,7 +434,7 @@ async fn stop(screen: Screen, running: Running, wait: StopWait) -> Stopped {
     if is_ousted() {
         return Stopped::Ousted;
     }
-    match here::ended(screen, &ended) {
+    match here::report_end(screen, &ended) {
         Some(failed) => Stopped::Failed(failed),
         None => {
             screen.say("stopped");
@@ -495,7 +500,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn of(screen: Screen, front: &OrganismHandle) -> Watcher {
+    fn follow_log(screen: Screen, front: &OrganismHandle) -> Watcher {
         let listeners = front.composition().listeners.values();
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
@@ -504,7 +509,7 @@ impl Watcher {
         Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
-    fn show(&mut self, records: &[api_types::ApiRecord]) {
+    fn show_records(&mut self, records: &[api_types::ApiRecord]) {
         for record in records {
             if let Some(words) = live::fallen(record) {
                 // In full and at once: until it is fixed, nothing goes to that listener.

@@ -77,8 +77,8 @@ impl Schema {
         let done = match &self.what {
             What::Show(show) => show.run(),
             What::Eject(eject) => eject.run(),
-            What::Example(of) => of.example(),
-            What::Prompt(of) => of.prompt(),
+            What::Example(of) => of.show_example(),
+            What::Prompt(of) => of.show_prompt(),
             What::Json(json) => json.run(),
             What::Diff(diff) => diff.run(),
         };
@@ -89,10 +89,10 @@ impl Schema {
 impl Show {
     fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::of(&self.place, screen)?;
+        let schemas = Schemas::read_schemas(&self.place, screen)?;
         let schema = match &self.element {
-            Some(element) => schemas.meant(screen, element)?,
-            None => schemas.payloads().ok_or_else(|| nothing(screen, &schemas))?,
+            Some(element) => schemas.find_meant(screen, element)?,
+            None => schemas.payloads().ok_or_else(|| report_none(screen, &schemas))?,
         };
         let hash = Digest::of(&schema.text).to_string();
         if screen.json {
@@ -100,13 +100,13 @@ impl Show {
             screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
             return Ok(CommandExit::Done);
         }
-        screen.say(format!("{}, SHA-256 {hash}", shown(schema)));
+        screen.say(format!("{}, SHA-256 {hash}", name_schema(schema)));
         screen.document(&schema.text);
         Ok(CommandExit::Done)
     }
 }
 
-fn nothing(screen: Screen, schemas: &Schemas) -> CommandExit {
+fn report_none(screen: Screen, schemas: &Schemas) -> CommandExit {
     let names = schemas.names();
     let which = if names.is_empty() { "an element".to_owned() } else { names.join(", ") };
     let told = format!("the file declares no payloads; name an element or a schema: {which}");
@@ -114,7 +114,7 @@ fn nothing(screen: Screen, schemas: &Schemas) -> CommandExit {
 }
 
 /// The name of a schema for people.
-fn shown(schema: &Text) -> String {
+fn name_schema(schema: &Text) -> String {
     match schema.name.as_str() {
         "payloads/" => "made of payloads".to_owned(),
         "talk/" | "workflow/" => {
@@ -125,10 +125,10 @@ fn shown(schema: &Text) -> String {
 }
 
 impl Of {
-    fn example(&self) -> Result<CommandExit, CommandExit> {
+    fn show_example(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::of(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let schemas = Schemas::read_schemas(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let Some(example) = model.example(&local) else {
             let told = format!(
                 "{local} has no example: no value is known for one of its patterns, or it contains itself"
@@ -144,10 +144,10 @@ impl Of {
         Ok(CommandExit::Done)
     }
 
-    fn prompt(&self) -> Result<CommandExit, CommandExit> {
+    fn show_prompt(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::of(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let schemas = Schemas::read_schemas(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let prompt = model.prompt_entry(&local).unwrap_or_default();
         if screen.json {
             screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));

@@ -98,7 +98,7 @@ pub(super) struct Screen {
 impl Screen {
     /// The screen of this process.
     pub(super) fn of_process(json: bool) -> Screen {
-        let terminal = pager::runs() || std::io::stdout().is_terminal();
+        let terminal = pager::is_running() || std::io::stdout().is_terminal();
         Screen { json, terminal, colour: !json && is_coloured(terminal) }
     }
 

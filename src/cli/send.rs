@@ -73,7 +73,7 @@ pub(super) struct Send {
     #[arg(long)]
     no_wait: bool,
     /// The longest to wait for the answer, such as 30s or 5m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
 
@@ -95,31 +95,32 @@ pub(super) struct Parcel {
 impl Send {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let elsewhere = OrganismElsewhere::within(&self.place, self.timeout)?;
+    fn try_run(self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let elsewhere = OrganismElsewhere::find_within(&self.place, self.timeout)?;
         let log = if elsewhere.is_some() { None } else { Some(self.place.log(screen)?) };
         let document = match (&self.element, &elsewhere) {
-            (None, _) => document(screen, self.file.as_deref())?,
+            (None, _) => read_document(screen, self.file.as_deref())?,
             (Some(element), None) => {
                 let composition = self.place.organism(screen)?.composition;
-                made::message(screen, &composition, element, &self.fields, self.to.as_ref())?
+                made::build_message(screen, &composition, element, &self.fields, self.to.as_ref())?
             }
             (Some(element), Some(organism)) => {
-                let composition = organism.composition()?.map_err(|refusal| no_schema(organism, *refusal))?;
-                made::message(screen, &composition, element, &self.fields, self.to.as_ref())?
+                let composition =
+                    organism.read_composition()?.map_err(|refusal| no_schema(organism, *refusal))?;
+                made::build_message(screen, &composition, element, &self.fields, self.to.as_ref())?
             }
         };
         let key = match self.key {
             Some(key) => key,
-            None => drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?,
+            None => draw_key().map_err(|words| screen.fail(CommandExit::Unavailable, words))?,
         };
         let thread = match self.thread.as_deref() {
             None | Some("new") => None,
             Some(text) => match (&elsewhere, &log) {
-                (Some(organism), _) => Some(organism.find(text)?),
+                (Some(organism), _) => Some(organism.find_thread(text)?),
                 (None, log) => log.as_deref().map(|log| thread_name::find(screen, log, text)).transpose()?,
             },
         };
@@ -128,21 +129,21 @@ impl Send {
             thread: thread.map(|thread| thread.to_string()),
             wait: !self.no_wait,
             timeout: self.timeout,
-            ..Parcel::of(document, key)
+            ..Parcel::from_document(document, key)
         };
         if let Some(organism) = &elsewhere {
-            return Ok(through::afar(screen, organism, &parcel));
+            return Ok(through::send_afar(screen, organism, &parcel));
         }
         if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::find_running(log)?))) {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.
             let client = Arc::new(DoorClient::from_run_file(&run).with_limit(self.timeout));
-            if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
+            if let Some(exit) = through::send_elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }
         }
-        Ok(through::here(screen, &self.place, &parcel))
+        Ok(through::send_here(screen, &self.place, &parcel))
     }
 }
 
@@ -150,12 +151,12 @@ impl Send {
 fn no_schema(organism: &OrganismElsewhere, mut refusal: ApiRefusal) -> CommandExit {
     refusal.message = "the schema of the element is for clients with the role `read`".to_owned();
     refusal.fix = Some("systole send --file FILE, with the payload".to_owned());
-    organism.refuse(&refusal)
+    organism.report_refusal(&refusal)
 }
 
 impl Parcel {
     /// A payload for any listener that takes it, with a wait for its answer.
-    pub(super) fn of(document: Vec<u8>, key: Key) -> Parcel {
+    pub(super) fn from_document(document: Vec<u8>, key: Key) -> Parcel {
         Parcel {
             document,
             key,
@@ -169,11 +170,11 @@ impl Parcel {
     }
 
     /// The thread that it opened or joined.
-    pub(super) fn opened(&self) -> Option<String> {
+    pub(super) fn opened_thread(&self) -> Option<String> {
         self.opened.get().cloned()
     }
 
-    pub(super) fn post(
+    pub(super) fn post_to(
         &self,
         client: &DoorClient,
     ) -> Result<Result<ApiReceipt, Box<ApiRefusal>>, DoorClientFault> {
@@ -188,7 +189,7 @@ impl Parcel {
 
 /// Reads the payload from a file or from stdin. One byte more than any organism accepts is enough for
 /// the refusal as too large.
-pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, CommandExit> {
+pub(super) fn read_document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, CommandExit> {
     let file = file.filter(|file| file.as_os_str() != "-");
     let stdin = std::io::stdin();
     if file.is_none() && stdin.is_terminal() {
@@ -204,16 +205,16 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, C
         None => stdin.lock().take(limit).read_to_end(&mut document),
     };
     let from = file.unwrap_or(Path::new("stdin"));
-    read.map_err(|error| hindered::unread(screen, CommandExit::Usage, from, "the payload", &error))?;
+    read.map_err(|error| hindered::report_unread(screen, CommandExit::Usage, from, "the payload", &error))?;
     Ok(document)
 }
 
-pub(super) fn drawn() -> Result<Key, String> {
+pub(super) fn draw_key() -> Result<Key, String> {
     let hex = random_hex().map_err(|error| format!("the random bytes of a key: {}", system::told(&error)))?;
     Key::parse(&hex).map_err(|malformed: MalformedId| malformed.to_string())
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let read = units.iter().find_map(|(unit, ms)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
@@ -259,11 +260,11 @@ impl<'a> Waiter<'a> {
     }
 
     /// Takes the next record. If it is the awaited one, prints it and returns the exit.
-    fn take(&mut self, record: &ApiRecord) -> Option<CommandExit> {
-        self.tail.note();
-        self.away.note(record);
+    fn take_record(&mut self, record: &ApiRecord) -> Option<CommandExit> {
+        self.tail.note_record();
+        self.away.take_record(record);
         if self.spoken {
-            self.tail.look(|| self.way.picture(&self.receipt.thread));
+            self.tail.take_picture(|| self.way.read_picture(&self.receipt.thread));
         }
         let Some(ending) = find_ending(self.receipt, record) else {
             // A reader of a pipe gets a line for each step; a person who watches sees every record.
@@ -271,15 +272,15 @@ impl<'a> Waiter<'a> {
             let is_inside = self.tail.is_inside(self.receipt, record) && !self.tail.has_picture();
             let is_wanted = !self.spoken || is_inside;
             if !self.screen.json && is_shown && is_wanted {
-                self.tail.clear();
+                self.tail.clear_shown();
                 self.live.mention(record);
             }
             if may_halt(record) {
                 self.asked = Some(record.clone());
             }
-            return self.asked.is_some().then(|| self.halt()).flatten();
+            return self.asked.is_some().then(|| self.exit_if_held()).flatten();
         };
-        self.leave();
+        self.clear_lines();
         let (outcome, exit) = match &ending {
             CallResult::Answered => ("answered", CommandExit::Done),
             CallResult::Handled => ("handled", CommandExit::Done),
@@ -287,10 +288,10 @@ impl<'a> Waiter<'a> {
             CallResult::Reported | CallResult::Failed(_) => ("failed", CommandExit::Failed),
         };
         if self.screen.json {
-            let (receipt, record) = (Some(self.receipt), Some(self.way.dressed(record)));
+            let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(record)));
             self.screen.value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
         } else if self.spoken {
-            spoken::show(self.screen, &ending, record);
+            spoken::show_end(self.screen, &ending, record);
         } else {
             if let CallResult::Failed(code) = &ending {
                 spoken::show_failure(self.screen, code, record);
@@ -306,18 +307,18 @@ impl<'a> Waiter<'a> {
 
 impl Waiter<'_> {
     /// Takes a listener's progress report, or its model's partial text.
-    fn hear(&mut self, spoken: &ProgressReport) {
-        self.tail.hear(spoken);
+    fn take_report(&mut self, spoken: &ProgressReport) {
+        self.tail.take_report(spoken);
     }
 
     /// Runs once per second. Returns the exit if the answer waits for someone who is away, and only this command runs the
     /// organism.
     fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) -> Option<CommandExit> {
-        if let Some((words, record)) = self.away.news() {
+        if let Some((words, record)) = self.away.take_news() {
             let is_over = matches!(self.way, Way::Here(_));
-            self.leave();
+            self.clear_lines();
             if self.screen.json && is_over {
-                let (receipt, record) = (Some(self.receipt), Some(self.way.dressed(&record)));
+                let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(&record)));
                 self.screen.value(&Came { receipt, outcome: Some("outage"), record, refusal: None });
             } else {
                 self.screen.say(format!("waits: {words}"));
@@ -327,30 +328,30 @@ impl Waiter<'_> {
             return is_over.then_some(CommandExit::Unavailable);
         }
         if self.spoken {
-            self.tail.look(|| self.way.picture(&self.receipt.thread));
+            self.tail.take_picture(|| self.way.read_picture(&self.receipt.thread));
         }
-        self.tail.tick(at_work);
+        self.tail.tick_second(at_work);
         None
     }
 
     /// Clears the lines that are rewritten in place, before the result is printed.
-    fn leave(&mut self) {
-        self.tail.leave(|| self.way.picture(&self.receipt.thread));
-        self.tail.clear();
+    fn clear_lines(&mut self) {
+        self.tail.leave_picture(|| self.way.read_picture(&self.receipt.thread));
+        self.tail.clear_shown();
     }
 
     /// Prints a message in between.
-    fn say(&mut self, words: &str) {
-        self.tail.clear();
+    fn print_message(&mut self, words: &str) {
+        self.tail.clear_shown();
         self.screen.say(words);
     }
 
     /// The exit, if only a person can continue.
-    fn halt(&mut self) -> Option<CommandExit> {
+    fn exit_if_held(&mut self) -> Option<CommandExit> {
         let up_to = self.way.waits_for_a_person(&self.receipt.thread)?;
-        self.leave();
+        self.clear_lines();
         if self.screen.json {
-            let record = self.asked.as_ref().map(|record| self.way.dressed(record));
+            let record = self.asked.as_ref().map(|record| self.way.add_form(record));
             let receipt = Some(self.receipt);
             self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
         } else {
@@ -365,7 +366,7 @@ impl Waiter<'_> {
 }
 
 /// Reports that the payload is on disk.
-fn taken(screen: Screen, receipt: &ApiReceipt, parcel: &Parcel) {
+fn report_receipt(screen: Screen, receipt: &ApiReceipt, parcel: &Parcel) {
     // It is set only once.
     let _known_already = parcel.opened.set(receipt.thread.clone());
     if screen.json && !parcel.wait {

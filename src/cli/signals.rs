@@ -20,8 +20,8 @@ impl Signals {
     /// Listens for Ctrl-C and TERM.
     pub(super) fn listen(screen: Screen) -> Result<Signals, CommandExit> {
         Ok(Signals {
-            interrupt: heard(screen, SignalKind::interrupt())?,
-            terminate: heard(screen, SignalKind::terminate())?,
+            interrupt: hear_signal(screen, SignalKind::interrupt())?,
+            terminate: hear_signal(screen, SignalKind::terminate())?,
             hangup: None,
         })
     }
@@ -29,7 +29,8 @@ impl Signals {
     /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
     /// as `nohup` does, it goes on ignoring it.
     pub(super) fn of_server(screen: Screen) -> Result<Signals, CommandExit> {
-        let hangup = if is_ignored(Number::HUP) { None } else { Some(heard(screen, SignalKind::hangup())?) };
+        let hangup =
+            if is_ignored(Number::HUP) { None } else { Some(hear_signal(screen, SignalKind::hangup())?) };
         Ok(Signals { hangup, ..Signals::listen(screen)? })
     }
 
@@ -38,18 +39,18 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => CommandExit::Stopped,
             _ = self.terminate.recv() => CommandExit::Done,
-            () = first(&mut self.hangup) => CommandExit::Done,
+            () = wait_for_hangup(&mut self.hangup) => CommandExit::Done,
         }
     }
 }
 
-fn heard(screen: Screen, kind: SignalKind) -> Result<Signal, CommandExit> {
-    signal(kind).map_err(|error| hindered::machine(screen, "the signals that stop a command", &error))
+fn hear_signal(screen: Screen, kind: SignalKind) -> Result<Signal, CommandExit> {
+    signal(kind).map_err(|error| hindered::report_missing(screen, "the signals that stop a command", &error))
 }
 
 /// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one
 /// does not mean "stop at once". Later ones have no effect, because the process keeps its handler.
-async fn first(hangup: &mut Option<Signal>) {
+async fn wait_for_hangup(hangup: &mut Option<Signal>) {
     match hangup {
         Some(signal) => signal.recv().await,
         None => std::future::pending().await,

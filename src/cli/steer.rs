@@ -12,7 +12,7 @@ use super::exit::CommandExit;
 use super::looking::{Looking, composition};
 use super::place::Place;
 use super::screen::Screen;
-use super::send::{Parcel, drawn, through};
+use super::send::{Parcel, draw_key, through};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_doors::client::DoorClient;
@@ -37,45 +37,45 @@ pub(super) struct Steer {
 impl Steer {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.text.trim().is_empty() {
             return Err(screen.fail(CommandExit::Usage, "no text: write it after the thread"));
         }
         let looking = Looking::anywhere(&self.place)?;
         let thread = looking.find(&self.thread)?;
-        let named = listener(&looking, &thread)?;
+        let named = find_listener(&looking, &thread)?;
         let (log, steer) = match &looking.elsewhere {
             // Without the schemas, the words are a question, which most listeners take.
-            Some(organism) => match organism.composition()? {
+            Some(organism) => match organism.read_composition()? {
                 Err(_) => (None, steered::build_question(&self.text)),
-                Ok(composition) => (None, self.payload(screen, &composition, &named, &thread)?),
+                Ok(composition) => (None, self.build_payload(screen, &composition, &named, &thread)?),
             },
             None => {
                 let composition = composition(&self.place, screen)?;
-                (Some(self.place.log(screen)?), self.payload(screen, &composition, &named, &thread)?)
+                (Some(self.place.log(screen)?), self.build_payload(screen, &composition, &named, &thread)?)
             }
         };
-        let key = drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
-        let mut parcel = Parcel::of(steer.bytes().to_vec(), key);
+        let key = draw_key().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
+        let mut parcel = Parcel::from_document(steer.bytes().to_vec(), key);
         (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
         if let Some(organism) = &looking.elsewhere {
-            return Ok(through::afar(screen, organism, &parcel));
+            return Ok(through::send_afar(screen, organism, &parcel));
         }
         if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::find_running(log)?))) {
             self.place.set_nothing(screen, &run)?;
             let client = Arc::new(DoorClient::from_run_file(&run));
-            if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
+            if let Some(exit) = through::send_elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }
         }
-        Ok(through::here(screen, &self.place, &parcel))
+        Ok(through::send_here(screen, &self.place, &parcel))
     }
 
     /// The text as the listener reads it.
-    fn payload(
+    fn build_payload(
         &self,
         screen: Screen,
         composition: &Composition,
@@ -96,7 +96,7 @@ impl Steer {
 }
 
 /// The listener of the open call in a thread.
-fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandExit> {
+fn find_listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandExit> {
     let whole = looking.whole()?;
     let found = whole.listener_at_work(&*looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
     found.ok_or_else(|| {

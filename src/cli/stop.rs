@@ -18,7 +18,7 @@ use super::hindered;
 use super::looking::alarms_of;
 use super::place::Place;
 use super::screen::Screen;
-use super::send::duration;
+use super::send::parse_duration;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogReader as _, Position};
@@ -59,7 +59,7 @@ pub(super) struct Stop {
 
 /// Reads how long to wait for what is out.
 fn drain_time(text: &str) -> Result<Duration, String> {
-    let time = duration(text).map_err(|words| format!("{words}, as in 60s"))?;
+    let time = parse_duration(text).map_err(|words| format!("{words}, as in 60s"))?;
     if DRAINS.contains(&time) { Ok(time) } else { Err("from 1s to 1h, as in 60s".to_owned()) }
 }
 
@@ -73,14 +73,14 @@ enum Told {
 impl Stop {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen).inspect_err(|_| {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
-        let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
+        let Some(pid) = find_holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
         let run = RunFile::of_holder(&log).filter(|run| run.pid == pid);
         let name = name_of(screen, &log, pid, run.as_ref())?;
         let drains = self.drain.filter(|_| run.is_some());
@@ -91,20 +91,20 @@ impl Stop {
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => handle,
             Err(Errno::SRCH) => return Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
-            Err(error) => return Err(unsent(screen, pid, error)),
+            Err(error) => return Err(report_unsent(screen, pid, error)),
         };
         // The pid may have been reused since it was read; the handle cannot.
-        if holder(screen, &log)? != Some(pid) {
+        if find_holder(screen, &log)? != Some(pid) {
             return Ok(report_end(screen, &log, (&name, pid), &alarms, drains));
         }
         if let Some(run) = run.filter(|run| drains.is_some() || run.drain_ms.is_some()) {
             let path = RunFile::find_path(&log);
             run.set_drain(&log, drains)
-                .map_err(|error| hindered::unwritten(screen, &path, "how long it may wait", &error))?;
+                .map_err(|error| hindered::report_unwritten(screen, &path, "how long it may wait", &error))?;
         }
         let ending = Ending { screen, name: &name, pid, handle };
         let drain_seconds = drains.map_or(0, |time| time.as_secs());
-        let told = if self.now { ending.at_once() } else { ending.gently(drain_seconds + PATIENCE) };
+        let told = if self.now { ending.at_once() } else { ending.stop_gently(drain_seconds + PATIENCE) };
         match told? {
             Told::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
             Told::GoesOn => {
@@ -118,7 +118,7 @@ impl Stop {
 }
 
 /// The process that holds a log.
-fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
+fn find_holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
     sqlite::holder(log).map_err(|fault| here::log_fault(screen, &fault))
 }
 
@@ -216,13 +216,13 @@ fn left_words(left: Option<(bool, u64)>) -> Vec<String> {
     with_workers.into_iter().chain((!is_drained).then(|| words.to_owned())).collect()
 }
 
-fn unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
+fn report_unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
     if error == Errno::PERM {
         let exit = screen.fail(CommandExit::Unavailable, format!("process {pid} belongs to another user"));
         screen.say("  try: the same as that user");
         return exit;
     }
-    hindered::machine(screen, "the signal that stops the organism", &error.into())
+    hindered::report_missing(screen, "the signal that stops the organism", &error.into())
 }
 
 /// A process to end.
@@ -235,34 +235,34 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Lets it end normally, within that many seconds. A process that was stopped has to run for that.
-    fn gently(&self, seconds: u64) -> Result<Told, CommandExit> {
-        if self.send(Signal::TERM)? == Told::Ended || self.send(Signal::CONT)? == Told::Ended {
+    fn stop_gently(&self, seconds: u64) -> Result<Told, CommandExit> {
+        if self.send_signal(Signal::TERM)? == Told::Ended || self.send_signal(Signal::CONT)? == Told::Ended {
             return Ok(Told::Ended);
         }
-        Ok(self.wait(seconds))
+        Ok(self.wait_for_end(seconds))
     }
 
     /// A second signal makes it end at once. A process that ignores signals is killed.
     fn at_once(&self) -> Result<Told, CommandExit> {
         for _ in 0..IMPATIENCE * 5 {
-            if self.send(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
+            if self.send_signal(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
                 return Ok(Told::Ended);
             }
         }
-        self.send(Signal::KILL)?;
-        Ok(self.wait(IMPATIENCE))
+        self.send_signal(Signal::KILL)?;
+        Ok(self.wait_for_end(IMPATIENCE))
     }
 
-    fn send(&self, signal: Signal) -> Result<Told, CommandExit> {
+    fn send_signal(&self, signal: Signal) -> Result<Told, CommandExit> {
         match pidfd_send_signal(&self.handle, signal) {
             Ok(()) => Ok(Told::GoesOn),
             Err(Errno::SRCH) => Ok(Told::Ended),
-            Err(error) => Err(unsent(self.screen, self.pid, error)),
+            Err(error) => Err(report_unsent(self.screen, self.pid, error)),
         }
     }
 
     /// Waits that many seconds for its end, and shows that it waits.
-    fn wait(&self, seconds: u64) -> Told {
+    fn wait_for_end(&self, seconds: u64) -> Told {
         for second in 1..=seconds {
             if self.is_over(Duration::from_secs(1)) {
                 self.screen.progress("");

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::cast::Scripts;
-use super::check::tell;
+use super::check::print_all;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
@@ -90,11 +90,11 @@ impl Test {
             screen.drawn(TEST_JSON_SCHEMA.trim_end());
             return CommandExit::Done;
         }
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let paths = self.found(screen)?;
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let paths = self.find_files(screen)?;
         let (mut files, mut mistakes): (Vec<(PathBuf, TestFile)>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
         let mut exports = Vec::new();
         for path in paths {
@@ -109,7 +109,7 @@ impl Test {
             }
         }
         if !mistakes.is_empty() {
-            tell(screen, &mistakes);
+            print_all(screen, &mistakes);
             return Err(CommandExit::Configuration);
         }
         let mut tally = Tally::default();
@@ -130,17 +130,17 @@ impl Test {
                 return Err(stopped);
             }
         }
-        Ok(tally.end(screen))
+        Ok(tally.choose_exit(screen))
     }
 
     /// The selected test files.
-    fn found(&self, screen: Screen) -> Result<Vec<PathBuf>, CommandExit> {
+    fn find_files(&self, screen: Screen) -> Result<Vec<PathBuf>, CommandExit> {
         let mut found = Vec::new();
         for path in &self.paths {
-            let told = |error| hindered::unread(screen, CommandExit::Usage, path, "the tests", &error);
+            let told = |error| hindered::report_unread(screen, CommandExit::Usage, path, "the tests", &error);
             if path.is_dir() {
                 let before = found.len();
-                collect(path, &mut found).map_err(told)?;
+                collect_files(path, &mut found).map_err(told)?;
                 found.get_mut(before..).unwrap_or_default().sort();
             } else {
                 std::fs::metadata(path).map_err(told)?;
@@ -168,7 +168,7 @@ impl Test {
 }
 
 /// The test files of a folder and of those below it, except hidden ones.
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -177,7 +177,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
             continue;
         }
         if entry.file_type()?.is_dir() {
-            collect(&path, found)?;
+            collect_files(&path, found)?;
         } else if is_rehearsal(&path) || name.to_string_lossy().ends_with(EXPORT_ENDING) {
             found.push(path);
         }
@@ -190,7 +190,7 @@ fn is_rehearsal(path: &Path) -> bool {
 }
 
 impl Tally {
-    fn end(&self, screen: Screen) -> CommandExit {
+    fn choose_exit(&self, screen: Screen) -> CommandExit {
         let Tally { passed, failed, cannot, damaged } = self;
         if !screen.json {
             let mut parts = vec![format!("{passed} passed")];
@@ -219,12 +219,12 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut Tall
             let begun = Instant::now();
             let failed = Box::pin(run_one(screen, test, &mut shared)).await.err();
             has_failed |= failed.is_some();
-            report(screen, path, &test.name, begun.elapsed(), failed.as_deref(), tally);
+            report_test(screen, path, &test.name, begun.elapsed(), failed.as_deref(), tally);
         }
         // Unused answers after a failed test are expected.
         for (script_file, script) in shared.iter().filter(|_| !has_failed) {
             for failed in play::unused_replies(script, &from_here(script_file)) {
-                report(screen, path, "every answer is used", Duration::ZERO, Some(&failed), tally);
+                report_test(screen, path, "every answer is used", Duration::ZERO, Some(&failed), tally);
             }
         }
     }
@@ -240,8 +240,8 @@ async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) ->
     if test.export.is_some() {
         let replayed = test.clone();
         // It has a runtime of its own, which may not end inside this one.
-        let judged = tokio::task::spawn_blocking(move || replayed::judge(screen, &replayed)).await;
-        let told = |error| Failed::cannot(&test.place, format!("the replay broke off: {error}"));
+        let judged = tokio::task::spawn_blocking(move || replayed::judge_export(screen, &replayed)).await;
+        let told = |error| Failed::new_unrunnable(&test.place, format!("the replay broke off: {error}"));
         return judged.map_err(told).flatten();
     }
     let mut own = Scripts::new();
@@ -255,7 +255,7 @@ async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) ->
     };
     let mut stage = Stage::start(test, scripts).await.map_err(|words| Failed::new(&test.place, words))?;
     let mut at = test.place.clone();
-    let played = tokio::time::timeout(LONGEST, Box::pin(play::steps(&mut stage, test, &mut at))).await;
+    let played = tokio::time::timeout(LONGEST, Box::pin(play::play_steps(&mut stage, test, &mut at))).await;
     let played = played.unwrap_or_else(|_| {
         let words = format!("the test takes longer than {} s: a program is still at work", LONGEST.as_secs());
         Err(Failed::new(&at, words))
@@ -263,18 +263,18 @@ async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) ->
     let missed: Vec<String> = scripts.values().flat_map(|script| script.take_missed()).collect();
     let played = match (played, missed.first()) {
         (Ok(()), Some(words)) => Err(Failed::new(&test.place, words.clone())),
-        (Ok(()), None) => play::leftovers(&stage, test).map_or(Ok(()), Err),
+        (Ok(()), None) => play::find_leftovers(&stage, test).map_or(Ok(()), Err),
         (failed, _) => failed,
     };
     let played = played.map_err(|mut failed| {
-        failed.tree = stage.tree();
+        failed.tree = stage.draw_tree();
         failed
     });
     let stopped = stage.stop().await.map_err(|words| Failed::new(&test.place, words));
     played.and(stopped)
 }
 
-fn report(
+fn report_test(
     screen: Screen,
     path: &Path,
     name: &str,
@@ -300,12 +300,12 @@ fn report(
     let seconds = format!("{:.1} s", took.as_secs_f64());
     screen.show(&format!("{verdict}  {file}: {name} ({seconds})"));
     if let Some(failed) = failed {
-        explain(screen, failed);
+        explain_failure(screen, failed);
     }
 }
 
 /// Shows where a test failed, what was expected and what came, and the thread.
-fn explain(screen: Screen, failed: &Failed) {
+fn explain_failure(screen: Screen, failed: &Failed) {
     let Failed { place, words, expected, came, tree, .. } = failed;
     screen.show(&format!("  {}:{}:{}: {words}", place.file, place.line, place.column));
     for (name, text) in [("expected", expected), ("came", came)] {

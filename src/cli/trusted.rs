@@ -12,9 +12,9 @@ use super::screen::Screen;
 use systole_system::system;
 
 /// Reads a policy.
-pub(super) fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
+pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
     let bytes = system::read_bounded(path, POLICY_BYTES)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a policy", &error))?;
+        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error))?;
     TrustPolicy::read(&bytes).map_err(|fault| {
         let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
         screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");

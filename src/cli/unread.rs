@@ -39,7 +39,7 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Reports the error in the command line, and returns its exit.
-pub(super) fn say(error: &clap::Error) -> CommandExit {
+pub(super) fn report_error(error: &clap::Error) -> CommandExit {
     let screen = Screen::of_process(false);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
@@ -47,7 +47,7 @@ pub(super) fn say(error: &clap::Error) -> CommandExit {
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
         let exit = screen.fail(CommandExit::Usage, format!("there is no command `{typed}`"));
-        let meant = meant(&Arguments::command(), typed);
+        let meant = suggest_command(&Arguments::command(), typed);
         screen.say(format!("  try: systole {}", meant.as_deref().unwrap_or("--help, which lists them")));
         return exit;
     }
@@ -60,9 +60,9 @@ pub(super) fn say(error: &clap::Error) -> CommandExit {
 }
 
 /// The probable command, if there is a similar one.
-fn meant(command: &Command, typed: &str) -> Option<String> {
+fn suggest_command(command: &Command, typed: &str) -> Option<String> {
     let elsewhere = |word: &str| KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, it)| *it);
-    let ours = || help::listed(command).map(Command::get_name);
+    let ours = || help::list_commands(command).map(Command::get_name);
     let all = ours().chain(KNOWN_ELSEWHERE.iter().map(|(known, _)| *known));
     let near = elsewhere(typed).map(|_| typed).or_else(|| nearest(typed, all))?;
     elsewhere(near).or_else(|| ours().find(|name| *name == near)).map(str::to_owned)
@@ -86,7 +86,7 @@ mod tests {
             ("chekc", Some("check")),
             ("xyzzyplugh", None),
         ] {
-            assert_eq!(meant(&Arguments::command(), typed).as_deref(), wanted, "{typed}");
+            assert_eq!(suggest_command(&Arguments::command(), typed).as_deref(), wanted, "{typed}");
         }
     }
 }

@@ -13,20 +13,20 @@ use systole_show::columns::{plain, wrapped};
 const LISTED: usize = 20;
 
 /// Makes the prompts of a log again.
-pub(super) fn found(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
+pub(super) fn make_prompts_again(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
     // The file as it is now is needed only for what a stored configuration leaves out.
     let mut shelf = ReplayShelf::new(place.directory(), place.load().ok());
     check_prompts(reader, &SystemEvents::read_events(reader)?, &mut shelf)
 }
 
-fn named(prompt: &RecordedPrompt) -> String {
+fn name_prompt(prompt: &RecordedPrompt) -> String {
     let RecordedPrompt { position, thread, seq, listener, turn, .. } = prompt;
     let turn = turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
     format!("{thread}@{seq}{turn}, of {listener} at #{}", position.0)
 }
 
 /// What was found, in lines.
-pub(super) fn lines(found: &PromptFindings) -> Vec<String> {
+pub(super) fn list_lines(found: &PromptFindings) -> Vec<String> {
     let mut lines = Vec::new();
     let same = found.same + found.same_text;
     lines.push(format!("  prompts made again, each as the journal says: {same}"));
@@ -36,7 +36,7 @@ pub(super) fn lines(found: &PromptFindings) -> Vec<String> {
         lines.extend(wrapped("    ", 4, &words));
     }
     for (prompt, made) in found.different.iter().take(LISTED) {
-        let words = format!("prompt differs: {}", named(prompt));
+        let words = format!("prompt differs: {}", name_prompt(prompt));
         lines.extend(wrapped("  ", 4, &plain(&words)));
         lines.push(format!("    recorded {}", plain(&prompt.hash)));
         lines.push(format!("    made now {}", plain(made)));
@@ -45,7 +45,7 @@ pub(super) fn lines(found: &PromptFindings) -> Vec<String> {
         lines.push(format!("  and {} more prompts that differ", found.different.len() - LISTED));
     }
     for (why, first, number) in found.unchecked.iter().take(LISTED) {
-        let words = format!("prompts not checked ({number}): {why}; first: {}", named(first));
+        let words = format!("prompts not checked ({number}): {why}; first: {}", name_prompt(first));
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
     let rest: usize = found.unchecked.iter().skip(LISTED).map(|(_, _, number)| number).sum();
@@ -80,7 +80,7 @@ pub(super) fn as_json(found: &PromptFindings) -> Value {
 }
 
 /// The exit if the prompts say something else than done.
-pub(super) fn exit(screen: Screen, found: &PromptFindings) -> Option<CommandExit> {
+pub(super) fn choose_exit(screen: Screen, found: &PromptFindings) -> Option<CommandExit> {
     if !found.different.is_empty() {
         let exit = screen.fail(CommandExit::Log, "prompts differ from what the records make");
         screen.say("  try: systole replay THREAD, which shows the two texts");

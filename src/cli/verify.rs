@@ -15,7 +15,7 @@ use systole_proof::policy::TrustPolicy;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::{policy, policy_of};
+use super::trusted::{policy_of, read_policy};
 use super::{here, hindered, looking, proved, verified_prompts};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -99,13 +99,13 @@ struct Kept {
 impl Verify {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.verified(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn verified(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
         let policy = match (&self.policy, &self.key) {
-            (Some(path), _) => Some(policy(screen, path)?),
+            (Some(path), _) => Some(read_policy(screen, path)?),
             (None, Some(key)) => Some(policy_of(screen, key)?),
             (None, None) => None,
         };
@@ -116,9 +116,9 @@ impl Verify {
                 screen.say("  try: the same without it");
                 return Err(exit);
             }
-            return proved::verified(screen, &log, policy.as_ref());
+            return proved::verify_proof(screen, &log, policy.as_ref());
         }
-        let mut kept = self.kept(screen, &log)?;
+        let mut kept = self.read_kept(screen, &log)?;
         if !self.witness.is_empty() {
             let origins = kept.origins(policy.as_ref());
             kept.checkpoints.extend(witnessed::read_back(screen, &self.witness, &origins)?);
@@ -129,26 +129,26 @@ impl Verify {
                 screen.say("  try: the same without it");
                 return Err(exit);
             }
-            return self.exported(screen, &log, policy.as_ref(), kept);
+            return self.verify_export(screen, &log, policy.as_ref(), kept);
         }
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
         let (summary, gathered) = GatheredLog::verify_log(&log, &kept.sizes(), &others, prompt_view::READING)
-            .map_err(|fault| damaged(screen, &log, &fault))?;
-        let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
+            .map_err(|fault| report_damage(screen, &log, &fault))?;
+        let more = self.find_more(&log).map_err(|fault| report_damage(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
         if screen.json {
             screen.value(&as_json(&log, &summary, &examination, &kept.unread, &more));
         } else {
-            let lines = lines(&log, &summary, &examination, &kept.unread, &more);
+            let lines = list_lines(&log, &summary, &examination, &kept.unread, &more);
             lines.iter().for_each(|line| screen.drawn(line));
         }
-        Ok(exit(screen, &examination, &more))
+        Ok(choose_exit(screen, &examination, &more))
     }
 
     /// Looks at the end of the log, and at what is asked for beyond the records.
-    fn more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
+    fn find_more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
         let condition = sqlite::condition(log)?;
         if let Some(lost) = condition.lost {
             return Err(lost);
@@ -159,13 +159,14 @@ impl Verify {
             more.states = Some(fold_rows::compare(&sqlite::open_reading(log)?)?);
         }
         if self.prompts {
-            more.prompts = Some(verified_prompts::found(&self.place, &sqlite::open_reading(log)?)?);
+            more.prompts =
+                Some(verified_prompts::make_prompts_again(&self.place, &sqlite::open_reading(log)?)?);
         }
         Ok(more)
     }
 
     /// Verifies an export, which is compared with checkpoints only.
-    fn exported(
+    fn verify_export(
         &self,
         screen: Screen,
         export: &Path,
@@ -177,12 +178,12 @@ impl Verify {
             screen.say("  try: --against with a checkpoint, as systole checkpoint prints it");
             return Err(exit);
         }
-        Ok(exported::verify(screen, export, policy, kept.checkpoints))
+        Ok(exported::verify_export(screen, export, policy, kept.checkpoints))
     }
 
     /// Reads everything that the log is compared with.
-    fn kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
-        let mut kept = Kept::beside(screen, log)?;
+    fn read_kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
+        let mut kept = Kept::read_beside(screen, log)?;
         let real = std::fs::canonicalize(log);
         for path in &self.against {
             if is_log(path) {
@@ -199,10 +200,10 @@ impl Verify {
             if !path.exists() {
                 let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
                 let fault = system::unread(path, "a checkpoint or a log", &absent);
-                return Err(hindered::say(screen, CommandExit::Usage, &fault));
+                return Err(hindered::report_fault(screen, CommandExit::Usage, &fault));
             }
-            let found =
-                notes::read(path).map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+            let found = notes::read(path)
+                .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
             if found.is_empty() {
                 let exit = screen.fail(CommandExit::Usage, format!("{} is empty", path.display()));
                 screen.say("  try: the file of a checkpoint, or of a log");
@@ -214,7 +215,7 @@ impl Verify {
                 screen.say("  try: the file of a checkpoint, or of a log");
                 return Err(exit);
             }
-            kept.take(path, CheckpointKeeper::Reader, found);
+            kept.add_notes(path, CheckpointKeeper::Reader, found);
         }
         Ok(kept)
     }
@@ -222,13 +223,13 @@ impl Verify {
 
 impl Kept {
     /// The checkpoints beside a log: beside the file itself, not beside a link to it.
-    fn beside(screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
+    fn read_beside(screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
         let real = std::fs::canonicalize(log);
         let beside = notes::path(real.as_deref().unwrap_or(log));
-        let found =
-            notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let found = notes::read(&beside)
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let mut kept = Kept::default();
-        kept.take(&beside, CheckpointKeeper::Supplier, found);
+        kept.add_notes(&beside, CheckpointKeeper::Supplier, found);
         Ok(kept)
     }
 
@@ -245,7 +246,7 @@ impl Kept {
         }
     }
 
-    fn take(&mut self, path: &Path, keeper: CheckpointKeeper, found: Vec<notes::FoundNote>) {
+    fn add_notes(&mut self, path: &Path, keeper: CheckpointKeeper, found: Vec<notes::FoundNote>) {
         for (line, read) in found {
             let place = format!("{}:{line}", path.display());
             match read {
@@ -263,7 +264,7 @@ fn is_log(path: &Path) -> bool {
 }
 
 /// Where a log is damaged, the verdict on it, and why. Only damage gets a verdict.
-fn damage(fault: &LogFault) -> Option<(u64, String, &str)> {
+fn find_damage(fault: &LogFault) -> Option<(u64, String, &str)> {
     match fault {
         LogFault::Damaged { position: Position(0), why, .. } => Some((0, "damaged".to_owned(), why)),
         LogFault::Damaged { position: Position(at), why, .. } => {
@@ -275,8 +276,8 @@ fn damage(fault: &LogFault) -> Option<(u64, String, &str)> {
 }
 
 /// Reports a log that does not verify.
-fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let Some((position, verdict, why)) = damage(fault) else { return here::log_fault(screen, fault) };
+fn report_damage(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
+    let Some((position, verdict, why)) = find_damage(fault) else { return here::log_fault(screen, fault) };
     if screen.json {
         let log = log.display().to_string();
         screen.value(&json!({"log": log, "verdict": verdict, "position": position, "why": why}));
@@ -289,7 +290,7 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     CommandExit::Log
 }
 
-fn exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandExit {
+fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.verdict() {
         let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
         screen.say("  try: if this is an older copy, verify the newer log --against this one");
@@ -306,7 +307,9 @@ fn exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandE
         screen.say("  try: systole run, which folds them again; and check the disk");
         return exit;
     }
-    if let Some(exit) = more.prompts.as_ref().and_then(|prompts| verified_prompts::exit(screen, prompts)) {
+    if let Some(exit) =
+        more.prompts.as_ref().and_then(|prompts| verified_prompts::choose_exit(screen, prompts))
+    {
         return exit;
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
@@ -323,7 +326,7 @@ fn exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandE
     exit
 }
 
-fn lines(
+fn list_lines(
     log: &Path,
     summary: &VerifySummary,
     found: &LogExamination,
@@ -342,7 +345,7 @@ fn lines(
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
         format!("  root of all records: {}", Digest(found.log.root)),
     ];
-    lines.extend(erased(&found.log).iter().flat_map(|words| wrapped("  ", 4, words)));
+    lines.extend(describe_erased(&found.log).iter().flat_map(|words| wrapped("  ", 4, words)));
     for (name, end) in found.others.iter().zip(&found.log.others) {
         lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
     }
@@ -376,7 +379,7 @@ fn lines(
         }
         lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
     }
-    lines.extend(more.prompts.iter().flat_map(verified_prompts::lines));
+    lines.extend(more.prompts.iter().flat_map(verified_prompts::list_lines));
     lines.push(verdict_line(&found.verdict()));
     for answer in found.answers() {
         lines.extend(answer_lines(&answer));
@@ -468,7 +471,7 @@ fn not_checked(found: &LogExamination, more: &MoreFindings) -> String {
 const NAMED: usize = 100;
 
 /// What was erased, in words.
-fn erased(log: &GatheredLog) -> Option<String> {
+fn describe_erased(log: &GatheredLog) -> Option<String> {
     let (records, documents) = (log.erased.len(), log.erased_documents);
     if records == 0 && documents == 0 {
         return None;

@@ -61,13 +61,13 @@ impl Witness {
 impl Serve {
     fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
-        here::with_runtime(screen, async { self.served(screen).await.unwrap_or_else(|exit| exit) })
+        here::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })
     }
 
-    async fn served(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    async fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::of_server(screen)?;
         let key = signing_key::read(&self.key)
-            .map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.verifier().kind() != SignatureKind::Cosignature {
             let words = format!("{}: this is the key of a log", self.key.display());
             let exit = screen.fail(CommandExit::Usage, words);
@@ -82,7 +82,7 @@ impl Serve {
         });
         let public = key.verifier().to_string();
         let book = WitnessBook::open(key, &logs, state.clone())
-            .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let bound = http::bind_address(self.listen).await.map_err(|fault| {
             let words = match fault {
                 HttpDoorFault::InUse(address) => format!("{address} is in use by another program"),
@@ -96,7 +96,7 @@ impl Serve {
         })?;
         let address = bound
             .local_addr()
-            .map_err(|error| hindered::machine(screen, "the address that is listened on", &error))?;
+            .map_err(|error| hindered::report_missing(screen, "the address that is listened on", &error))?;
         let known: Vec<(String, u64)> = book.logs().map(|(origin, size)| (origin.to_owned(), size)).collect();
         let door = WitnessDoor::open(bound, book, Arc::new(move |words| screen.say(words)));
         if screen.json {

@@ -56,14 +56,14 @@ impl Workflow {
 impl Explain {
     fn run(&self) -> CommandExit {
         let screen = self.place.screen();
-        self.explain(screen).unwrap_or_else(|exit| exit)
+        self.explain_workflow(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn explain(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn explain_workflow(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let meant: Vec<&Spec> = match &self.name {
             None => file.workflows.iter().collect(),
-            Some(name) => vec![found(&file, name, screen)?],
+            Some(name) => vec![find_workflow(&file, name, screen)?],
         };
         if meant.is_empty() {
             let exit = screen.fail(CommandExit::Usage, "the organism's file has no workflow");
@@ -78,13 +78,13 @@ impl Explain {
             if nth > 0 {
                 screen.drawn("");
             }
-            lines(&file, workflow).iter().for_each(|line| screen.drawn(line));
+            list_lines(&file, workflow).iter().for_each(|line| screen.drawn(line));
         }
         Ok(CommandExit::Done)
     }
 }
 
-fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f Spec, CommandExit> {
+fn find_workflow<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f Spec, CommandExit> {
     if let Some(found) = file.workflows.iter().find(|workflow| workflow.name == name) {
         return Ok(found);
     }
@@ -98,7 +98,7 @@ fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f S
 }
 
 /// A workflow as lines for a terminal.
-fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
+fn list_lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
     let own = file.composition.listeners.values().find(|one| one.name.as_str() == workflow.name);
     let takes = own.map(|own| super::check::request_names(own).join(", ")).unwrap_or_default();
     let mut lines = vec![format!("{}: takes {takes}, gives {}", workflow.name, workflow.returns.local)];

@@ -67,7 +67,7 @@ fn codes_page() -> String {
          with a dot, such as `search.offline`.\n\n\
          | code | what it means | try |\n|---|---|---|\n",
     );
-    for ListenerCode { code, meaning, fix } in listener_codes::all() {
+    for ListenerCode { code, meaning, fix } in listener_codes::list_codes() {
         writeln!(page, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
     }
     page
@@ -81,7 +81,7 @@ fn cell(text: &str) -> String {
 /// Every code in the sources of our listeners, and every code of the table of the pump, is one that `explain` knows.
 #[test]
 fn explain_knows_each_code_that_a_listener_can_give() {
-    let known: BTreeSet<String> = listener_codes::all().into_iter().map(|one| one.code).collect();
+    let known: BTreeSet<String> = listener_codes::list_codes().into_iter().map(|one| one.code).collect();
     let families: BTreeSet<&str> = known.iter().filter_map(|code| code.split('.').next()).collect();
     let is_name = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '.');
     let mut found = BTreeSet::new();

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::{Bound, note, reading, request, rule};
+use super::{Bound, parse_note, parse_request, reading, rule_all};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
@@ -26,39 +26,39 @@ pub(in crate::cli) struct Choose {
     #[command(flatten)]
     place: Place,
     /// The question, as in a1
-    #[arg(value_parser = request)]
+    #[arg(value_parser = parse_request)]
     id: PersonRequestId,
     /// One of its choices; none if it has no choices
     choice: Option<String>,
     #[command(flatten)]
     bound: Bound,
     /// What the listener reads beside the choice, or the answer itself
-    #[arg(long, value_name = "TEXT", value_parser = note, required_unless_present = "choice")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note, required_unless_present = "choice")]
     note: Option<String>,
 }
 
 impl Choose {
     pub(in crate::cli) fn run(self) -> CommandExit {
-        self.whole().unwrap_or_else(|exit| exit)
+        self.try_run().unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self) -> Result<CommandExit, CommandExit> {
+    fn try_run(self) -> Result<CommandExit, CommandExit> {
         let Choose { place, id, choice, bound, note } = self;
         let hash = match &bound.hash {
-            Some(_) => bound.of(&place, id)?,
-            None if !fits(&place, id, choice.as_deref())? => None,
-            None => match reading::read(&place, RequestKind::Question, &[id])? {
+            Some(_) => bound.find_hash(&place, id)?,
+            None if !fits_choice(&place, id, choice.as_deref())? => None,
+            None => match reading::read_payloads(&place, RequestKind::Question, &[id])? {
                 (read, unread) if read.is_empty() => return Ok(unread),
                 (read, _) => read.first().map(|(_, hash): &(_, Digest)| *hash),
             },
         };
         let says = PersonDecision::Choose(choice);
-        rule(&place, vec![PersonOrder { by: Name::operator(), request: id, hash, note, says }])
+        rule_all(&place, vec![PersonOrder { by: Name::operator(), request: id, hash, note, says }])
     }
 }
 
 /// Whether the question has that choice. If not, no one needs to read it before the organism refuses the answer.
-fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, CommandExit> {
+fn fits_choice(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, CommandExit> {
     let looking = Looking::anywhere(place)?;
     let waiting = looking.requests()?;
     let found = waiting.into_iter().find(|one| one.id == id);

@@ -28,7 +28,7 @@ pub(super) fn no_hash() -> Digest {
 
 /// Shows the payloads of these approvals. It returns those that were read, with their hashes; the exit says why
 /// others were not.
-pub(super) fn read(
+pub(super) fn read_payloads(
     place: &Place,
     kind: RequestKind,
     ids: &[PersonRequestId],
@@ -49,7 +49,7 @@ pub(super) fn read(
         // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
         if !has_reader(screen) && filled > UNSEEN {
-            exit = unread(screen, one, filled);
+            exit = report_unread(screen, one, filled);
             continue;
         }
         shown.extend(lines);
@@ -58,7 +58,7 @@ pub(super) fn read(
     let is_read = match has_reader(screen) && screen.pages(&shown) > 1 {
         true => by_pages(screen, kind, &shown),
         false => {
-            shown.iter().for_each(|line| show(screen, line));
+            shown.iter().for_each(|line| show_line(screen, line));
             true
         }
     };
@@ -77,14 +77,14 @@ fn has_reader(screen: Screen) -> bool {
     screen.terminal && !screen.json && stdin().is_terminal()
 }
 
-fn show(screen: Screen, line: &str) {
+fn show_line(screen: Screen, line: &str) {
     match screen.json {
         true => screen.say_drawn(line),
         false => screen.drawn(line),
     }
 }
 
-fn unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandExit {
+fn report_unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandExit {
     let hash = one.hash.to_string();
     let hash = hash.get(..DIGITS).unwrap_or(&hash);
     let id = one.id;
@@ -104,13 +104,13 @@ fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
     let mut left = lines;
     while !left.is_empty() {
         let (page, more) = left.split_at(screen.first_page(left));
-        page.iter().for_each(|line| show(screen, line));
+        page.iter().for_each(|line| show_line(screen, line));
         left = more;
         if left.is_empty() {
             break;
         }
         screen.say(format!("{} more lines: Enter shows them, q stops", left.len()));
-        if !matches!(answer().as_deref(), Some("")) {
+        if !matches!(read_answer().as_deref(), Some("")) {
             return false;
         }
     }
@@ -119,11 +119,11 @@ fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
         RequestKind::Question => "answers",
     };
     screen.say(format!("that is all: y {yes}, any other answer does not"));
-    matches!(answer().as_deref(), Some("y" | "yes"))
+    matches!(read_answer().as_deref(), Some("y" | "yes"))
 }
 
 /// A line from the terminal; `None` if the terminal is gone.
-fn answer() -> Option<String> {
+fn read_answer() -> Option<String> {
     let mut line = String::new();
     let read = stdin().read_line(&mut line).ok().filter(|read| *read > 0);
     read.map(|_| line.trim().to_owned())

@@ -4,7 +4,7 @@
 //! Orders come in, each about one request. The result of each is printed; the exit is that of the first refused
 //! order.
 
-use crate::cli::elsewhere::{OrganismElsewhere, unheard};
+use crate::cli::elsewhere::{OrganismElsewhere, report_silence};
 use crate::cli::exit::CommandExit;
 use crate::cli::here;
 use crate::cli::place::Place;
@@ -18,15 +18,15 @@ use systole_organism::validators::PersonOrder;
 use systole_organism::waiting::SenderReply;
 
 /// Carries out orders, each separately. The exit is that of the first refused order.
-pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<CommandExit, CommandExit> {
+pub(in crate::cli) fn rule_all(place: &Place, orders: Vec<PersonOrder>) -> Result<CommandExit, CommandExit> {
     let screen = place.screen();
     let several = orders.len() > 1;
-    if let Some(elsewhere) = OrganismElsewhere::of(place)? {
+    if let Some(elsewhere) = OrganismElsewhere::find_named(place)? {
         let mut exits = Vec::new();
         for order in &orders {
-            let answered = elsewhere.client.rule_request(&order.request.to_string(), &spoken(order));
-            exits.push(match elsewhere.decided(answered)? {
-                Ok(ruled) => done(screen, &ruled, true),
+            let answered = elsewhere.client.rule_request(&order.request.to_string(), &write_ruling(order));
+            exits.push(match elsewhere.check_decision(answered)? {
+                Ok(ruled) => report_ruling(screen, &ruled, true),
                 Err(refusal) => not_done(screen, several.then_some(order.request), &refusal),
             });
         }
@@ -38,12 +38,12 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
         place.set_nothing(screen, &run)?;
         let client = DoorClient::from_run_file(&run);
         while let Some(order) = left.peek() {
-            match client.rule_request(&order.request.to_string(), &spoken(order)) {
-                Ok(Ok(ruled)) => exits.push(done(screen, &ruled, true)),
+            match client.rule_request(&order.request.to_string(), &write_ruling(order)) {
+                Ok(Ok(ruled)) => exits.push(report_ruling(screen, &ruled, true)),
                 Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.request), &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting reports that.
                 Err(DoorClientFault::Unreachable { .. }) => break,
-                Err(fault) => return Err(unheard(screen, &fault)),
+                Err(fault) => return Err(report_silence(screen, &fault)),
             }
             left.next();
         }
@@ -63,7 +63,7 @@ fn first_other(exits: Vec<CommandExit>) -> CommandExit {
 }
 
 /// The order in the form of an organism's door.
-fn spoken(order: &PersonOrder) -> ApiRuling {
+fn write_ruling(order: &PersonOrder) -> ApiRuling {
     let (payload, choice) = match &order.says {
         // Bytes that are not UTF-8 were refused before.
         PersonDecision::Amend(bytes) => (Some(String::from_utf8_lossy(bytes).into_owned()), None),
@@ -95,16 +95,16 @@ async fn in_process(
             Some(SenderReply::Refused(refusal)) => {
                 not_done(screen, several.then_some(id), &ApiRefusal::from(&*refusal))
             }
-            Some(SenderReply::Done | SenderReply::Receipt(..)) => done(screen, &ruled, false),
+            Some(SenderReply::Done | SenderReply::Receipt(..)) => report_ruling(screen, &ruled, false),
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         exit = if exit == CommandExit::Done { ended } else { exit };
     }
     let ended = organism.stop(std::time::Duration::ZERO).await;
-    Ok(here::ended(screen, &ended).unwrap_or(exit))
+    Ok(here::report_end(screen, &ended).unwrap_or(exit))
 }
 
-fn done(screen: Screen, ruled: &DecisionAccepted, runs: bool) -> CommandExit {
+fn report_ruling(screen: Screen, ruled: &DecisionAccepted, runs: bool) -> CommandExit {
     if screen.json {
         screen.value(ruled);
     } else {

@@ -50,7 +50,7 @@ impl Page {
         Page { screen, columns }
     }
 
-    fn styled(&self, style: Style, line: &str) {
+    fn print_styled(&self, style: Style, line: &str) {
         if self.screen.colour && style != Style::Plain {
             self.screen.drawn(&format!("{}{}{END}", style.code(), visible(line)));
         } else {
@@ -58,46 +58,46 @@ impl Page {
         }
     }
 
-    fn wrapped(&self, style: Style, lead: &str, indent: usize, text: &str) {
+    fn print_wrapped(&self, style: Style, lead: &str, indent: usize, text: &str) {
         for line in wrapped_in(self.columns, lead, indent, text) {
-            self.styled(style, &line);
+            self.print_styled(style, &line);
         }
     }
 
     /// The introduction, before the first step.
-    pub(super) fn opening(&self, text: &str) {
-        self.wrapped(Style::Plain, "", 0, text);
+    pub(super) fn print_opening(&self, text: &str) {
+        self.print_wrapped(Style::Plain, "", 0, text);
     }
 
     /// The heading of a step.
-    pub(super) fn heading(&self, text: &str) {
+    pub(super) fn print_heading(&self, text: &str) {
         self.screen.show("");
-        self.wrapped(Style::Bold, "", 3, text);
+        self.print_wrapped(Style::Bold, "", 3, text);
     }
 
     /// A line below a heading.
-    pub(super) fn line(&self, style: Style, text: &str) {
-        self.wrapped(style, INDENT, INDENT.len(), &plain(text));
+    pub(super) fn print_line(&self, style: Style, text: &str) {
+        self.print_wrapped(style, INDENT, INDENT.len(), &plain(text));
     }
 
     /// A fact after its name.
-    pub(super) fn fact(&self, style: Style, name: &str, text: &str) {
+    pub(super) fn print_fact(&self, style: Style, name: &str, text: &str) {
         let lead = format!("{INDENT}{name:<width$}", width = NAMES - INDENT.len());
-        self.wrapped(style, &lead, NAMES, &plain(text));
+        self.print_wrapped(style, &lead, NAMES, &plain(text));
     }
 
     /// A command to type next. It is not wrapped, so that it can be copied.
-    pub(super) fn next(&self, command: &str) {
+    pub(super) fn print_next(&self, command: &str) {
         self.screen.show(&format!("next: {command}"));
     }
 
-    pub(super) fn blank(&self) {
+    pub(super) fn print_blank(&self) {
         self.screen.show("");
     }
 }
 
 /// An attribute of a core payload's root.
-pub(super) fn attribute(body: &str, name: &str) -> Option<String> {
+pub(super) fn find_attribute(body: &str, name: &str) -> Option<String> {
     let mut gate = Gate::strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     match gate.step() {
         Ok(GateStep::Open(_)) => gate.attribute(name).map(std::borrow::Cow::into_owned),

@@ -40,23 +40,23 @@ pub(super) fn is_there() -> bool {
 }
 
 /// Asks for approval.
-pub(super) fn asked(page: &Page, within: Duration) -> Answer {
+pub(super) fn ask_person(page: &Page, within: Duration) -> Answer {
     let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
     let deadline = WallClock.ticks().0.saturating_add(millis);
     loop {
         page.screen.prompt();
-        match line(deadline.saturating_sub(WallClock.ticks().0)) {
+        match read_line(deadline.saturating_sub(WallClock.ticks().0)) {
             Waited::Line(typed) => match typed.trim().to_lowercase().as_str() {
                 "y" | "yes" => return Answer::Yes,
                 "n" | "no" => return Answer::No,
-                _ => page.line(Style::Plain, "Please type y or n, then Enter."),
+                _ => page.print_line(Style::Plain, "Please type y or n, then Enter."),
             },
             Waited::TooLate => {
-                page.blank();
+                page.print_blank();
                 return Answer::Silence;
             }
             Waited::Closed => {
-                page.blank();
+                page.print_blank();
                 return Answer::Closed;
             }
         }
@@ -64,7 +64,7 @@ pub(super) fn asked(page: &Page, within: Duration) -> Answer {
 }
 
 /// A line from the terminal. It bypasses the buffer of stdin, which could hold back typed-ahead text.
-fn line(within_ms: u64) -> Waited {
+fn read_line(within_ms: u64) -> Waited {
     let input = stdin();
     let Ok(timeout) = Timespec::try_from(Duration::from_millis(within_ms)) else { return Waited::TooLate };
     let mut wanted = [PollFd::new(&input, PollFlags::IN)];

@@ -19,7 +19,7 @@ pub(super) struct Proof {
 }
 
 /// Judges the log of an organism that has stopped.
-pub(super) fn of(
+pub(super) fn judge_log(
     log: &Path,
     receipt: &api_types::ApiReceipt,
     answer: &api_types::ApiRecord,

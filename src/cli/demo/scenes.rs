@@ -59,9 +59,9 @@ pub(super) fn until_a_model_speaks(
 
 fn before_the_kill(page: &Page, log: &Path, root: &str, record: &ApiRecord) -> Result<(), Fault> {
     match (record.kind.as_str(), record.code.as_deref()) {
-        ("refusal", Some("payload.invalid")) => refused(page, log, record),
+        ("refusal", Some("payload.invalid")) => show_refused(page, log, record),
         ("message", Some("call")) if record.thread == root => {
-            sent(page, &record.from, record.body.as_bytes());
+            show_sent(page, &record.from, record.body.as_bytes());
             Ok(())
         }
         ("outcome", Some(code)) => Err(Fault::Failed(code.to_owned())),
@@ -70,24 +70,24 @@ fn before_the_kill(page: &Page, log: &Path, root: &str, record: &ApiRecord) -> R
 }
 
 /// What a listener sent, on one line.
-fn sent(page: &Page, sender: &str, payload: &[u8]) {
+fn show_sent(page: &Page, sender: &str, payload: &[u8]) {
     let seen = glance(payload);
-    page.fact(Style::Plain, &format!("{sender} sends"), &format!("<{}> {}", seen.element, seen.words));
+    page.print_fact(Style::Plain, &format!("{sender} sends"), &format!("<{}> {}", seen.element, seen.words));
 }
 
 /// A listener's refusal: the refused bytes from the log, and what the sender reads.
-fn refused(page: &Page, log: &Path, record: &ApiRecord) -> Result<(), Fault> {
+fn show_refused(page: &Page, log: &Path, record: &ApiRecord) -> Result<(), Fault> {
     let error = told(record.body.as_bytes()).unwrap_or_default();
-    let hash = page::attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
+    let hash = page::find_attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
     let kept = match hash {
         Some(hash) => sqlite::open_reading(log)?.document(hash)?,
         None => None,
     };
-    page.heading("2. An agent makes a mistake, reads the refusal, and fixes it by itself");
+    page.print_heading("2. An agent makes a mistake, reads the refusal, and fixes it by itself");
     let sender = record.to.as_deref().unwrap_or_default();
-    sent(page, sender, &kept.unwrap_or_default());
-    page.fact(Style::Bad, "refused", &error.message);
-    page.fact(Style::Plain, "with the fix", &error.fix.unwrap_or_default());
+    show_sent(page, sender, &kept.unwrap_or_default());
+    page.print_fact(Style::Bad, "refused", &error.message);
+    page.print_fact(Style::Plain, "with the fix", &error.fix.unwrap_or_default());
     Ok(())
 }
 
@@ -107,14 +107,14 @@ pub(super) fn until_a_person_is_asked(
             ("message", Some("final")) if record.thread != root && record.call.as_deref() == Some("1") => {
                 let asked = if again.is_empty() { "no model".to_owned() } else { again.join(" and ") };
                 let text = format!("process {restarted} reads the log, asks only {asked} again");
-                page.fact(Style::Plain, "restart", &text);
+                page.print_fact(Style::Plain, "restart", &text);
                 let answer = glance(record.body.as_bytes()).words;
-                page.fact(Style::Good, &format!("{} answers", record.from), &answer);
+                page.print_fact(Style::Good, &format!("{} answers", record.from), &answer);
             }
             ("message", Some("call")) => last_call = Some(record),
             ("approval", Some("requested")) => {
-                page.heading("4. A person decides what goes on the board");
-                last_call.iter().for_each(|call| sent(page, &call.from, call.body.as_bytes()));
+                page.print_heading("4. A person decides what goes on the board");
+                last_call.iter().for_each(|call| show_sent(page, &call.from, call.body.as_bytes()));
                 return Ok(record);
             }
             ("outcome", Some(code)) => return Err(Fault::Failed(code.to_owned())),
@@ -125,36 +125,36 @@ pub(super) fn until_a_person_is_asked(
 }
 
 /// Lets the person at the terminal decide, or says why no one does.
-pub(super) fn decide(page: &Page, client: &DoorClient, request: &ApiRecord) -> Result<(), Fault> {
-    let id = page::attribute(&request.body, "id").unwrap_or_default();
+pub(super) fn decide_request(page: &Page, client: &DoorClient, request: &ApiRecord) -> Result<(), Fault> {
+    let id = page::find_attribute(&request.body, "id").unwrap_or_default();
     if !person::is_there() {
-        page.line(Style::Plain, "There is no terminal to ask at, so the request expires.");
+        page.print_line(Style::Plain, "There is no terminal to ask at, so the request expires.");
         return Ok(());
     }
     let seconds = stage::EXPIRES.as_secs();
-    page.line(
+    page.print_line(
         Style::Bold,
         &format!("Do you approve? Type y or n, then Enter. It expires after {seconds} s."),
     );
-    let (outcome, note) = match person::asked(page, stage::EXPIRES) {
+    let (outcome, note) = match person::ask_person(page, stage::EXPIRES) {
         Answer::Yes => (DecisionOutcome::Approved, None),
         Answer::No => (DecisionOutcome::Rejected, Some("not today")),
         Answer::Closed => {
-            page.line(Style::Plain, "There is no more input, so the demo rejects it.");
+            page.print_line(Style::Plain, "There is no more input, so the demo rejects it.");
             (DecisionOutcome::Rejected, Some("the terminal was closed"))
         }
         Answer::Silence => {
-            page.line(Style::Plain, "No answer, so the request expires.");
+            page.print_line(Style::Plain, "No answer, so the request expires.");
             return Ok(());
         }
     };
-    let hash = page::attribute(&request.body, "hash");
+    let hash = page::find_attribute(&request.body, "hash");
     let note = note.map(str::to_owned);
     // A request that expires at the same moment is not a fault: the log has the outcome.
     if let Err(refusal) =
         client.rule_request(&id, &ApiRuling { outcome, note, hash, payload: None, choice: None })?
     {
-        page.line(Style::Plain, &refusal.message);
+        page.print_line(Style::Plain, &refusal.message);
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ pub(super) fn until_it_is_answered(
         let own = record.thread == root && record.call.as_deref() == Some("1");
         match (record.kind.as_str(), record.code.as_deref()) {
             ("message", Some("final")) if own => return Ok(record),
-            ("approval", Some(_)) => decided(page, &record),
+            ("approval", Some(_)) => show_decision(page, &record),
             ("outcome", Some(code)) if own => return Err(Fault::Failed(code.to_owned())),
             _ => {}
         }
@@ -179,12 +179,12 @@ pub(super) fn until_it_is_answered(
     Err(Fault::Silent("the answer"))
 }
 
-fn decided(page: &Page, record: &ApiRecord) {
-    let said = |name| page::attribute(&record.body, name).unwrap_or_default();
+fn show_decision(page: &Page, record: &ApiRecord) {
+    let said = |name| page::find_attribute(&record.body, name).unwrap_or_default();
     let id = said("id");
     match said("outcome").as_str() {
-        "expired" => page.line(Style::Bad, &format!("Approval {id} has expired.")),
-        "approved" => page.line(Style::Good, &format!("Approval {id}: approved by {}.", said("by"))),
-        outcome => page.line(Style::Bad, &format!("Approval {id}: {outcome} by {}.", said("by"))),
+        "expired" => page.print_line(Style::Bad, &format!("Approval {id} has expired.")),
+        "approved" => page.print_line(Style::Good, &format!("Approval {id}: approved by {}.", said("by"))),
+        outcome => page.print_line(Style::Bad, &format!("Approval {id}: {outcome} by {}.", said("by"))),
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Makes the folder anew. Without a person to approve, requests expire soon.
-    pub(super) fn lay(has_person: bool) -> Result<Stage, String> {
+    pub(super) fn lay_out(has_person: bool) -> Result<Stage, String> {
         let program = std::env::current_exe().map_err(|e| format!("cannot tell which program runs: {e}"))?;
         let user = rustix::process::getuid().as_raw();
         let folder = std::env::temp_dir().join(format!("systole-demo-{user}"));
@@ -75,12 +75,12 @@ impl Stage {
         Ok(Stage { folder, program })
     }
 
-    pub(super) fn log(&self) -> PathBuf {
+    pub(super) fn log_path(&self) -> PathBuf {
         self.folder.join("team.db")
     }
 
     /// The program, as typed in the reader's folder.
-    pub(super) fn program(&self) -> String {
+    pub(super) fn program_path(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let on_path = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path).any(|folder| folder.join("systole") == self.program)
@@ -129,9 +129,9 @@ impl Actor {
             .map_err(|e| format!("{}: {e}", stage.program.display()))?;
         let words = child.stderr.take().map(BufReader::new);
         let heard = words.ok_or_else(String::new).and_then(until_it_listens);
-        match (heard, RunFile::find_running(&stage.log())) {
+        match (heard, RunFile::find_running(&stage.log_path())) {
             (Ok(words), Some(reached)) => {
-                drain(words);
+                drain_output(words);
                 Ok(Actor { child, reached })
             }
             (Ok(_), None) => {
@@ -149,7 +149,7 @@ impl Actor {
         self.child.id()
     }
 
-    pub(super) fn reached(&self) -> RunFile {
+    pub(super) fn run_file(&self) -> RunFile {
         self.reached.clone()
     }
 
@@ -183,7 +183,7 @@ fn until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<Child
 }
 
 /// Keeps reading its output, so that it never blocks. Everything important is in the log.
-fn drain(mut words: BufReader<ChildStderr>) {
+fn drain_output(mut words: BufReader<ChildStderr>) {
     let read = move || {
         let mut rest = Vec::new();
         // It ends with the process.

@@ -20,15 +20,15 @@ use systole_organism::runfile::{Credential, RunFile};
 use systole_system::failpoint;
 
 /// Checks everything.
-pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {
-    let mut found = programs(file);
-    found.extend(variables(file, |name| std::env::var(name).ok()));
-    found.push(port(file));
+pub(super) fn examine_file(file: &OrganismFile) -> Vec<Finding> {
+    let mut found = check_programs(file);
+    found.extend(check_variables(file, |name| std::env::var(name).ok()));
+    found.push(check_port(file));
     found
 }
 
 /// Checks all programs at once: each long-running one is watched for a moment.
-fn programs(file: &OrganismFile) -> Vec<Finding> {
+fn check_programs(file: &OrganismFile) -> Vec<Finding> {
     let composition = &file.composition;
     let programs: Vec<(&Name, &ListenerProgram)> = composition
         .listeners
@@ -57,11 +57,11 @@ fn programs(file: &OrganismFile) -> Vec<Finding> {
         let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<StartCheck, String>>| {
             thread.join().unwrap_or_else(|_| Err("the check of it failed".to_owned()))
         };
-        threads.into_iter().map(|(name, program, thread)| told(name, program, ended(thread))).collect()
+        threads.into_iter().map(|(name, program, thread)| judge_start(name, program, ended(thread))).collect()
     })
 }
 
-fn told(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String>) -> Finding {
+fn judge_start(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String>) -> Finding {
     match tried {
         Ok(StartCheck::Found) => Finding::fine("listener", format!("{name}: its program is there")),
         Ok(StartCheck::Stayed) => Finding::fine("listener", format!("{name}: its program starts and stops")),
@@ -78,7 +78,7 @@ fn told(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String
 }
 
 /// Checks every variable that the file names.
-fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
+fn check_variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut set = 0_usize;
     let problem =
@@ -94,7 +94,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
             Err(keyless) => found.push(problem(keyless.to_string(), "set it to the seed of the pump's nkey")),
         }
     }
-    let asked: BTreeSet<&str> = asked(file);
+    let asked: BTreeSet<&str> = list_models(file);
     for model in file.models.iter().filter(|model| model.provider != Provider::Script) {
         match (ModelKey::from_lookup(model, &read), asked.contains(model.name.as_str())) {
             (Ok(key), _) => set += usize::from(key.is_some()),
@@ -132,7 +132,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
 }
 
 /// The models that agents use, including fallbacks.
-fn asked(file: &OrganismFile) -> BTreeSet<&str> {
+fn list_models(file: &OrganismFile) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     for agent in &file.agents {
         names.insert(agent.model.as_str());
@@ -143,7 +143,7 @@ fn asked(file: &OrganismFile) -> BTreeSet<&str> {
 }
 
 /// Checks the port of the console.
-fn port(file: &OrganismFile) -> Finding {
+fn check_port(file: &OrganismFile) -> Finding {
     let listen = file.listen.unwrap_or(DEFAULT_LISTEN);
     if listen.port() == 0 {
         return Finding::fine("console", format!("{listen}: the system picks a free port at the start"));

@@ -17,7 +17,7 @@ use systole_organism::running::orphans_of;
 const NAMED: usize = 10;
 
 /// Whether the file's structure matches its format.
-pub(super) fn structure(log: &Path) -> Vec<Finding> {
+pub(super) fn check_structure(log: &Path) -> Vec<Finding> {
     let odd = match sqlite::oddities(log) {
         Ok(odd) => odd,
         Err(fault) => return vec![log_finding(&fault)],
@@ -39,7 +39,7 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
 }
 
 /// Whether records agree with what others say of them.
-pub(super) fn kinship(log: &Path) -> Vec<Finding> {
+pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
     let looked =
         sqlite::open_reading(log).and_then(|reader| kinship::check_kinship(&reader, prompt_view::READING));
     let looked = match looked {
@@ -72,7 +72,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
 }
 
 /// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
-pub(super) fn orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
+pub(super) fn find_orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
     let found = sqlite::open_reading(log).ok().and_then(|reader| orphans_of(&reader, composition).ok());
     found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
 }

@@ -16,13 +16,13 @@ const FIX: &str = "systole run: a start folds these threads again from their rec
                    but something changed bytes of the file: check the disk";
 
 /// Compares every row. Only for a log whose records verify.
-pub(super) fn examine(log: &Path) -> Vec<Finding> {
-    found(log).unwrap_or_else(|fault| {
+pub(super) fn examine_folds(log: &Path) -> Vec<Finding> {
+    compare_rows(log).unwrap_or_else(|fault| {
         vec![Finding::problem("cache", fault.to_string(), "systole doctor again", CommandExit::Log)]
     })
 }
 
-fn found(log: &Path) -> Result<Vec<Finding>, LogFault> {
+fn compare_rows(log: &Path) -> Result<Vec<Finding>, LogFault> {
     let FoldRowsFound { rows, wrong } = fold_rows::compare(&sqlite::open_reading(log)?)?;
     if wrong.is_empty() {
         let words = format!("{rows} rows, each matches its thread's records");

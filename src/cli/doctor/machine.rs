@@ -15,17 +15,17 @@ const XSD: &[u8] =
     br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:systole:doctor"
   elementFormDefault="qualified"><xs:element name="n" type="xs:int"/></xs:schema>"#;
 
-pub(super) fn examine() -> Vec<Finding> {
+pub(super) fn examine_machine() -> Vec<Finding> {
     vec![
-        libxml(),
-        program("python3", "only listeners written in Python need it"),
-        program("nats-server", "only an organism with `bus: {nats: managed}` needs it, 2.12 or newer"),
-        program("strace", "only the tests of crashes in the middle of a commit need it"),
+        check_libxml(),
+        check_program("python3", "only listeners written in Python need it"),
+        check_program("nats-server", "only an organism with `bus: {nats: managed}` needs it, 2.12 or newer"),
+        check_program("strace", "only the tests of crashes in the middle of a commit need it"),
     ]
 }
 
 /// Judges a valid and an invalid payload: the version alone does not prove that it works.
-fn libxml() -> Finding {
+fn check_libxml() -> Finding {
     let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
     let works = || {
         let mut judge =
@@ -58,7 +58,7 @@ fn loaded_libxml() -> Option<String> {
     Some(format!("{version} at {path}"))
 }
 
-fn program(name: &'static str, meaning: &'static str) -> Finding {
+fn check_program(name: &'static str, meaning: &'static str) -> Finding {
     let ran = Command::new(name).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
     match ran {
         Ok(output) if output.status.success() => {

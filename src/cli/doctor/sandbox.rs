@@ -11,27 +11,29 @@ const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full;
                              kernel.apparmor_restrict_unprivileged_userns=0";
 
 /// Tries both levels.
-pub(super) fn examine() -> Vec<Finding> {
+pub(super) fn examine_sandbox() -> Vec<Finding> {
     match system::own_program() {
-        Some(helper) => told(&try_everything(&helper)),
+        Some(helper) => judge_probe(&try_everything(&helper)),
         None => vec![Finding::note("sandbox", "the program systole is not beside this one", WITHOUT)],
     }
 }
 
-fn told(probe: &SandboxProbe) -> Vec<Finding> {
+fn judge_probe(probe: &SandboxProbe) -> Vec<Finding> {
     let landlock = probe.landlock_abi.map(|abi| format!("Landlock version {abi}"));
     let landlock = landlock.unwrap_or_else(|| "no Landlock".to_owned());
     let full = match &probe.full {
-        Some(Ok(tried)) => Finding::fine("sandbox", format!("level full, {landlock}: {}", outcome(tried))),
+        Some(Ok(tried)) => {
+            Finding::fine("sandbox", format!("level full, {landlock}: {}", describe_attempts(tried)))
+        }
         Some(Err(why)) => Finding::note("sandbox", format!("not level full: {why}"), NO_NAMESPACES),
         None => return Vec::new(),
     };
     let second = match &probe.landlock {
         Some(Ok(tried)) if probe.full.as_ref().is_some_and(Result::is_ok) => {
-            Finding::fine("sandbox", format!("level landlock, not needed here: {}", outcome(tried)))
+            Finding::fine("sandbox", format!("level landlock, not needed here: {}", describe_attempts(tried)))
         }
         Some(Ok(tried)) => {
-            Finding::fine("sandbox", format!("level landlock, {landlock}: {}", outcome(tried)))
+            Finding::fine("sandbox", format!("level landlock, {landlock}: {}", describe_attempts(tried)))
         }
         Some(Err(why)) => Finding::note("sandbox", format!("not level landlock: {why}"), WITHOUT),
         None => return vec![full],
@@ -40,7 +42,7 @@ fn told(probe: &SandboxProbe) -> Vec<Finding> {
 }
 
 /// How many attempts were refused, and which were not.
-fn outcome(tried: &[ProbeAttempt]) -> String {
+fn describe_attempts(tried: &[ProbeAttempt]) -> String {
     let possible: Vec<&str> =
         tried.iter().filter(|attempt| attempt.succeeded).map(|attempt| attempt.what.as_str()).collect();
     let count = tried.len();
@@ -63,13 +65,13 @@ mod tests {
         let attempt = |what: &str, succeeded| ProbeAttempt { what: what.to_owned(), succeeded };
         let tried = vec![attempt("open a socket", false), attempt("see a file outside", true)];
         let words = "1 of 2 ways out that were tried are refused; a program can still see a file outside";
-        assert_eq!(outcome(&tried), words);
+        assert_eq!(describe_attempts(&tried), words);
         let (full, landlock) = (Some(Err("no namespaces".to_owned())), Some(Ok(tried)));
-        let found = told(&SandboxProbe { landlock_abi: Some(7), full, landlock });
+        let found = judge_probe(&SandboxProbe { landlock_abi: Some(7), full, landlock });
         assert_eq!(found[0].word(), "note");
         assert_eq!(found[1].words, format!("level landlock, Landlock version 7: {words}"));
         let (full, landlock) = (Some(Err("none".to_owned())), Some(Err("none".to_owned())));
-        let found = told(&SandboxProbe { landlock_abi: None, full, landlock });
+        let found = judge_probe(&SandboxProbe { landlock_abi: None, full, landlock });
         assert!(found.iter().all(|finding| finding.word() == "note"));
     }
 }

@@ -22,7 +22,7 @@ use systole_system::clock::WallClock;
 const NAMED: usize = 10;
 
 /// Checks the file.
-pub(super) fn organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Finding> {
+pub(super) fn check_organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Finding> {
     let file = match loaded {
         Ok(file) => file,
         Err(refused) => {
@@ -48,7 +48,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Findi
 }
 
 /// Checks the log: whether it is one, whether it is intact, which process has it.
-pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
+pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
         if let Some(fault) = sqlite::lost_whole(log) {
             return vec![log_finding(&fault)];
@@ -63,7 +63,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     match sqlite::verify_all(log) {
         Ok(summary) => {
-            let bytes = size(log);
+            let bytes = measure_log(log);
             let each = bytes.checked_div(summary.records).unwrap_or(0);
             found.push(Finding::fine(
                 "log",
@@ -73,11 +73,11 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
                     summary.records,
                     summary.threads,
                     summary.documents,
-                    kilobytes(bytes),
+                    format_kilobytes(bytes),
                 ),
             ));
-            found.extend(folds::examine(log));
-            found.extend(evidence::kinship(log));
+            found.extend(folds::examine_folds(log));
+            found.extend(evidence::check_kinship(log));
         }
         Err(fault) => {
             found.push(log_finding(&fault));
@@ -86,24 +86,24 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
             }
         }
     }
-    found.extend(condition(log));
-    found.extend(evidence::structure(log));
-    found.push(holder(log, start));
+    found.extend(check_end(log));
+    found.extend(evidence::check_structure(log));
+    found.push(check_holder(log, start));
     found.extend(run_file(log));
-    found.extend(alarms(log));
-    found.extend(outages(log));
+    found.extend(list_alarms(log));
+    found.extend(find_outages(log));
     found
 }
 
 /// Who is away that open calls wait for. A fault of the log was reported when it was verified.
-fn outages(log: &Path) -> Vec<Finding> {
+fn find_outages(log: &Path) -> Vec<Finding> {
     let read = sqlite::open_reading(log).and_then(|reader| outages::lines(&reader, WallClock.now()));
     let lines = read.unwrap_or_default().into_iter();
     lines.map(|line| Finding::note("waits", line, "systole why THREAD, which says what ends it")).collect()
 }
 
 /// How the log was left: whether its end is present, and whether it was closed.
-fn condition(log: &Path) -> Vec<Finding> {
+fn check_end(log: &Path) -> Vec<Finding> {
     let condition = match sqlite::condition(log) {
         Ok(condition) => condition,
         // This error was already reported when the log was verified.
@@ -121,13 +121,13 @@ fn condition(log: &Path) -> Vec<Finding> {
 }
 
 /// The log's bytes, including those of its write-ahead log.
-fn size(log: &Path) -> u64 {
+fn measure_log(log: &Path) -> u64 {
     let mut beside = log.as_os_str().to_owned();
     beside.push("-wal");
     [log, Path::new(&beside)].iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
 }
 
-fn kilobytes(bytes: u64) -> String {
+fn format_kilobytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..10_000_000 => format!("{} KB", bytes / 1000),
@@ -164,7 +164,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
     found
 }
 
-fn holder(log: &Path, start: &str) -> Finding {
+fn check_holder(log: &Path, start: &str) -> Finding {
     match sqlite::holder(log) {
         Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
         Ok(None) => Finding::fine("lock", format!("free: no organism runs on it; start it with {start}")),
@@ -175,7 +175,7 @@ fn holder(log: &Path, start: &str) -> Finding {
 }
 
 /// What keeps the log from being written, as the organism that runs on it says, or that it does not answer.
-fn alarms(log: &Path) -> Vec<Finding> {
+fn list_alarms(log: &Path) -> Vec<Finding> {
     let now = WallClock.now();
     let finding = |alarm: ApiAlarm| {
         let words = alarm.sentence(now);

@@ -144,7 +144,7 @@ fn of_listeners() -> impl Iterator<Item = KnownWord> {
 fn commands() -> impl Iterator<Item = KnownWord> {
     let mut found = Vec::new();
     let root = Arguments::command();
-    help::listed(&root).for_each(|command| gather(command, "", &mut found));
+    help::list_commands(&root).for_each(|command| gather(command, "", &mut found));
     found.into_iter()
 }
 
@@ -152,6 +152,6 @@ fn gather(command: &Command, above: &str, found: &mut Vec<KnownWord>) {
     let name = format!("{above}{}", command.get_name());
     let meaning = command.get_about().map(ToString::to_string).unwrap_or_default();
     let more = vec![("more", format!("systole {name} --help"))];
-    help::listed(command).for_each(|inner| gather(inner, &format!("{name} "), found));
+    help::list_commands(command).for_each(|inner| gather(inner, &format!("{name} "), found));
     found.push(KnownWord { kind: "command", name, meaning, more });
 }

@@ -17,7 +17,7 @@ const SENSITIVE: &str = "sensitive";
 const OPTION: &str = "--redact";
 
 /// The scope with what is left out of it.
-pub(super) fn redacted(
+pub(super) fn redact_scope(
     looking: &Looking,
     mut scope: ExportScope,
     chosen: &[ThreadId],
@@ -55,7 +55,7 @@ pub(super) fn redacted(
     let planned = Redaction::plan_redaction(&*looking.reader, &scope, &around, is_sensitive, &mut select);
     let planned = planned.map_err(|end| match end {
         ExportEnd::Told(exit) => exit,
-        ExportEnd::Fault(wrong) => fault(looking, &wrong),
+        ExportEnd::Fault(wrong) => report_fault(looking, &wrong),
     })?;
     let expressions = rules.iter().filter(|rule| *rule != SENSITIVE);
     for (expression, _) in expressions.zip(used).filter(|(_, is_used)| !is_used) {
@@ -69,7 +69,7 @@ pub(super) fn redacted(
 }
 
 /// Reports why nothing was exported.
-pub(super) fn fault(looking: &Looking, fault: &ExportFault) -> CommandExit {
+pub(super) fn report_fault(looking: &Looking, fault: &ExportFault) -> CommandExit {
     match fault {
         ExportFault::Log(damage) => looking.fault(damage),
         ExportFault::Reason(_) | ExportFault::EraserName(_) => {

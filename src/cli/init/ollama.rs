@@ -29,8 +29,8 @@ pub(in crate::cli) struct LocalOllama {
 
 impl LocalOllama {
     /// The Ollama at this value of `OLLAMA_HOST`, if it answers.
-    pub(in crate::cli) fn find(host: &str) -> Option<LocalOllama> {
-        let url = address(host);
+    pub(in crate::cli) fn find_at(host: &str) -> Option<LocalOllama> {
+        let url = read_address(host);
         // The organism file takes the same addresses: without a name and a password.
         HttpAddress::parse(&url).ok()?;
         let config = Agent::config_builder().max_redirects(0).proxy(None).timeout_global(Some(PATIENCE));
@@ -44,20 +44,20 @@ impl LocalOllama {
     }
 
     /// Whether it has this model.
-    pub(super) fn has(&self, model: &str) -> bool {
+    pub(super) fn has_model(&self, model: &str) -> bool {
         self.models.iter().any(|one| one == model || one.strip_suffix(":latest") == Some(model))
     }
 
     /// The usual model if it is installed, else the first one.
-    pub(super) fn best(&self, usual: &str) -> Option<String> {
-        let usual = self.has(usual).then(|| usual.to_owned());
+    pub(super) fn choose_model(&self, usual: &str) -> Option<String> {
+        let usual = self.has_model(usual).then(|| usual.to_owned());
         usual.or_else(|| self.models.first().cloned())
     }
 }
 
 /// The address that a value of `OLLAMA_HOST` means. It may lack the scheme, the host or the port; and a server that
 /// listens on all addresses is asked at the local one.
-fn address(host: &str) -> String {
+fn read_address(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
     let (name, port) = match rest.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
@@ -84,9 +84,9 @@ mod tests {
             ("[::]:1", "http://127.0.0.1:1"),
             ("https://models.example/", "https://models.example"),
         ] {
-            assert_eq!(address(host), url, "{host}");
+            assert_eq!(read_address(host), url, "{host}");
         }
-        assert_eq!(LocalOllama::find("127.0.0.1:1"), None);
-        assert_eq!(LocalOllama::find("no address at all"), None);
+        assert_eq!(LocalOllama::find_at("127.0.0.1:1"), None);
+        assert_eq!(LocalOllama::find_at("no address at all"), None);
     }
 }

@@ -7,20 +7,20 @@ use systole_agent::spec::Provider;
 use super::ollama::LocalOllama;
 
 /// The providers in the order of the search for a key.
-fn ranked() -> Vec<Provider> {
+fn rank_providers() -> Vec<Provider> {
     let mut all = Provider::ALL.to_vec();
     all.sort_by_key(|one| one.row().map_or(u8::MAX, |row| row.rank));
     all
 }
 
 /// The words of the providers, in the same order.
-pub(super) fn words() -> Vec<&'static str> {
-    ranked().into_iter().map(Provider::word).collect()
+pub(super) fn list_words() -> Vec<&'static str> {
+    rank_providers().into_iter().map(Provider::word).collect()
 }
 
 /// The options that name a provider with models.
-pub(super) fn hosted() -> Vec<String> {
-    let with_models = ranked().into_iter().filter(|one| one.row().is_some());
+pub(super) fn list_hosted() -> Vec<String> {
+    let with_models = rank_providers().into_iter().filter(|one| one.row().is_some());
     with_models.map(|one| format!("--provider {}", one.word())).collect()
 }
 
@@ -44,20 +44,21 @@ pub(in crate::cli) struct Choice {
 }
 
 /// Chooses a model. `is_set` reports whether a variable has a value, and `local` looks for an Ollama.
-pub(in crate::cli) fn choose(
+pub(in crate::cli) fn choose_model(
     wanted: Option<Provider>,
     is_set: impl Fn(&str) -> bool,
     local: impl FnOnce() -> Option<LocalOllama>,
 ) -> Choice {
     let key_of = |provider: Provider| key_variables(provider).iter().copied().find(|name| is_set(name));
-    let mut found = ranked();
+    let mut found = rank_providers();
     found.retain(|one| key_of(*one).is_some());
     let hosted = wanted.or(found.first().copied());
     let local = if hosted.is_none_or(|one| one == Provider::Ollama) { local() } else { None };
     let is_usable = local.as_ref().is_some_and(|local| !local.models.is_empty());
     let provider = hosted.unwrap_or(if is_usable { Provider::Ollama } else { Provider::Script });
     let usual = provider.row().map(|row| row.cheap_model).unwrap_or_default();
-    let model = local.as_ref().and_then(|local| local.best(usual)).unwrap_or_else(|| usual.to_owned());
+    let model =
+        local.as_ref().and_then(|local| local.choose_model(usual)).unwrap_or_else(|| usual.to_owned());
     found.retain(|one| *one != provider);
     let variable = key_variables(provider).first().copied();
     let key = key_of(provider).map(|name| (name, true)).or(variable.map(|name| (name, false)));
@@ -93,7 +94,7 @@ impl Choice {
             (_, None) => {
                 let url = self.local.as_ref().and_then(|local| local.url.as_deref());
                 let at = url.map_or_else(|| "on this machine".to_owned(), |url| format!("at {url}"));
-                let is_there = self.local.as_ref().is_some_and(|local| local.has(model));
+                let is_there = self.local.as_ref().is_some_and(|local| local.has_model(model));
                 let first = if is_there { String::new() } else { format!("; first: ollama pull {model}") };
                 format!("model: {model} from {name} {at}{first}")
             }
@@ -105,11 +106,11 @@ impl Choice {
     }
 
     /// What a person should know about it: `again` is the typed command, up to the provider.
-    pub(in crate::cli) fn told(&self, again: &str) -> Vec<String> {
+    pub(in crate::cli) fn describe_choice(&self, again: &str) -> Vec<String> {
         let mut lines = vec![self.in_one_line()];
         if self.provider == Provider::Script {
             lines.push(format!("  for a model on this machine: {again} --provider ollama"));
-            let usual = ranked().into_iter().filter_map(|one| key_variables(one).first().copied());
+            let usual = rank_providers().into_iter().filter_map(|one| key_variables(one).first().copied());
             if let Some((last, others)) = usual.collect::<Vec<_>>().split_last() {
                 lines.push(format!("  for a hosted model: set {} or {last} first", others.join(", ")));
             }
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     fn chosen(wanted: Option<Provider>, set: &[&str]) -> Choice {
-        choose(wanted, |name| set.contains(&name), || None)
+        choose_model(wanted, |name| set.contains(&name), || None)
     }
 
     fn ollama(url: Option<&str>, models: &[&str]) -> Option<LocalOllama> {
@@ -180,11 +181,11 @@ mod tests {
             choice.in_file(),
             "{provider: gemini, model: gemini-flash-latest, key_env: GEMINI_API_KEY}"
         );
-        assert!(choice.told("x")[0].ends_with("first set GEMINI_API_KEY, which is not set"));
+        assert!(choice.describe_choice("x")[0].ends_with("first set GEMINI_API_KEY, which is not set"));
         let local = chosen(Some(Provider::Ollama), &["OPENAI_API_KEY"]);
         assert_eq!(local.in_file(), "{provider: ollama, model: llama3.2}");
         assert!(local.in_one_line().ends_with("first: ollama pull llama3.2"), "{local:?}");
-        let two = chosen(None, &["GEMINI_API_KEY", "OPENAI_API_KEY"]).told("x").concat();
+        let two = chosen(None, &["GEMINI_API_KEY", "OPENAI_API_KEY"]).describe_choice("x").concat();
         assert!(two.contains("with the key in OPENAI_API_KEY") && two.contains("--provider gemini"), "{two}");
         let named = chosen(None, &["OPENAI_API_KEY"]).with_model("gpt: \"x\", y").unwrap();
         assert_eq!(named.in_file(), r#"{provider: openai, model: "gpt: \"x\", y", key_env: OPENAI_API_KEY}"#);
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_ollama_that_answers_is_taken_only_without_a_key() {
-        let local = |local: Option<LocalOllama>| choose(None, |_| false, || local);
+        let local = |local: Option<LocalOllama>| choose_model(None, |_| false, || local);
         let usual = local(ollama(None, &["qwen3:4b", "llama3.2:latest"]));
         assert_eq!(usual.in_file(), "{provider: ollama, model: llama3.2}");
         assert_eq!(usual.in_one_line(), "model: llama3.2 from ollama on this machine");
@@ -206,7 +207,7 @@ mod tests {
         let named = first.with_model("gemma-3").unwrap();
         assert!(named.in_one_line().ends_with("; first: ollama pull gemma-3"), "{named:?}");
         assert_eq!(local(ollama(None, &[])).provider, Provider::Script);
-        let keyed = choose(None, |_| true, || panic!("it is not looked for"));
+        let keyed = choose_model(None, |_| true, || panic!("it is not looked for"));
         assert_eq!(keyed.provider, Provider::Anthropic);
     }
 }

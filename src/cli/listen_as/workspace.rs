@@ -10,7 +10,7 @@ use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::ReplyContent;
 use systole_workspace::{CommandOrder, CommandStart, PreparedCommand, Workspace, WorkspaceSpec};
 
-use super::{Rules, fail, several_at_once};
+use super::{Rules, report_fault, several_at_once};
 use systole_carriers::{COMMANDS_WORD, CommandSandbox};
 
 /// Starts the commands of a workspace.
@@ -25,20 +25,20 @@ impl CommandStart for Starter {
 }
 
 /// Edits the files of a folder, and runs commands there.
-pub(super) fn serve([root, name, state, time_ms]: [&str; 4], rest: &[&str]) -> ExitCode {
+pub(super) fn run_workspace([root, name, state, time_ms]: [&str; 4], rest: &[&str]) -> ExitCode {
     let (rules, sandbox) = match rest {
         [rules @ .., word, policy] if *word == COMMANDS_WORD => (rules, CommandSandbox::read(policy)),
         rules => (rules, Ok(CommandSandbox::none())),
     };
     let opened = sandbox.and_then(|sandbox| {
-        let rules = Rules::read(rules)?;
+        let rules = Rules::from_words(rules)?;
         let spec = WorkspaceSpec {
             name: name.to_owned(),
             root: root.into(),
             state: state.into(),
-            deny: rules.of("deny"),
-            ask: rules.of("ask"),
-            shell: rules.of("shell"),
+            deny: rules.find_rules("deny"),
+            ask: rules.find_rules("ask"),
+            shell: rules.find_rules("shell"),
             time_ms: time_ms.parse().map_err(|_| format!("{time_ms} is no time"))?,
         };
         Workspace::open(spec, Arc::new(Starter(sandbox))).map_err(|fault| fault.to_string())
@@ -46,13 +46,13 @@ pub(super) fn serve([root, name, state, time_ms]: [&str; 4], rest: &[&str]) -> E
     match opened {
         Ok(workspace) => {
             let workspace = Arc::new(workspace);
-            several_at_once(move |asked, line| answer(workspace.clone(), asked, line))
+            several_at_once(move |asked, line| answer_delivery(workspace.clone(), asked, line))
         }
-        Err(words) => fail(&format!("workspace.unusable: {words}")),
+        Err(words) => report_fault(&format!("workspace.unusable: {words}")),
     }
 }
 
-async fn answer(workspace: Arc<Workspace>, asked: Delivered, line: DeliveryLine) -> ReplyContent {
+async fn answer_delivery(workspace: Arc<Workspace>, asked: Delivered, line: DeliveryLine) -> ReplyContent {
     let is_cancelled = Arc::new(AtomicBool::new(false));
     let (flag, words) = (is_cancelled.clone(), line.clone());
     let mut work = tokio::task::spawn_blocking(move || {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The text with the lines below that key, indented like the existing entries. If the key is missing, it is added at
 /// the end.
-pub(in crate::cli) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
+pub(in crate::cli) fn insert_below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut at = 0;
     let mut found = None;
@@ -19,7 +19,7 @@ pub(in crate::cli) fn below(text: &str, key: &str, lines: &[String]) -> Option<S
         at += line.len();
         let bare = line.trim_end();
         if found.is_none() {
-            if names(bare, key) {
+            if is_key(bare, key) {
                 found = Some(start);
                 end = Some(at);
                 if !opens_block(bare, key) {
@@ -56,7 +56,7 @@ pub(in crate::cli) fn below(text: &str, key: &str, lines: &[String]) -> Option<S
 }
 
 /// Replaces a file atomically, so that no reader sees half of it.
-pub(in crate::cli) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+pub(in crate::cli) fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
@@ -75,7 +75,7 @@ fn stands_in_lines(text: &str) -> bool {
 }
 
 /// Whether a line is that key at the left edge, quoted or not.
-fn names(line: &str, key: &str) -> bool {
+fn is_key(line: &str, key: &str) -> bool {
     let quoted = [format!("\"{key}\""), format!("'{key}'"), key.to_owned()];
     quoted
         .iter()
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn put(text: &str, key: &str) -> Option<String> {
-        below(text, key, &["new:".to_owned(), "  run: [x]".to_owned()])
+        insert_below(text, key, &["new:".to_owned(), "  run: [x]".to_owned()])
     }
 
     #[test]

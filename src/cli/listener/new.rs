@@ -52,7 +52,7 @@ enum Language {
 }
 
 /// The elements of talk, which listeners of the file may take without declaring them.
-fn talks() -> impl Iterator<Item = String> {
+fn list_talk_elements() -> impl Iterator<Item = String> {
     let model = SchemaModel::read(config::TALK_XSD).ok();
     model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
 }
@@ -60,10 +60,10 @@ fn talks() -> impl Iterator<Item = String> {
 impl New {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.write(screen).unwrap_or_else(|exit| exit)
+        self.write_listener(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn write_listener(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let organism = self.place.organism(screen)?;
         if organism.composition.listeners.contains_key(&self.name) {
@@ -72,7 +72,7 @@ impl New {
             screen.say("  try: another name");
             return Err(exit);
         }
-        if talks().any(|element| element == self.name.as_str()) {
+        if list_talk_elements().any(|element| element == self.name.as_str()) {
             let words = format!("its payload <{}> would replace talk's in this file", self.name.as_str());
             let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: another name");
@@ -80,12 +80,12 @@ impl New {
         }
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let words = Words::of(&self.name, &organism, &folder, self.nats);
-        let plan = self.plan(screen, &words)?;
+        let words = Words::from_organism(&self.name, &organism, &folder, self.nats);
+        let plan = self.choose_plan(screen, &words)?;
         let text = fs::read_to_string(path).map_err(|error| {
-            hindered::unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
+            hindered::report_unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
         })?;
-        let added = added(&text, &words, &plan);
+        let added = add_listener(&text, &words, &plan);
         // If a person must insert it, mistakes in the result are still reported.
         if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
             config::load_text(path, &text).map_err(|refused| {
@@ -95,30 +95,30 @@ impl New {
                 CommandExit::Configuration
             })?;
         }
-        fresh::write(screen, &folder, &plan.files)?;
+        fresh::write_files(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            inserted::replace(path, text)
-                .map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))?;
+            inserted::replace_file(path, text)
+                .map_err(|error| hindered::report_unwritten(screen, path, "the organism's file", &error))?;
         }
-        self.tell(screen, &folder, &plan, &words, added.is_some());
+        self.report_listener(screen, &folder, &plan, &words, added.is_some());
         Ok(CommandExit::Done)
     }
 
-    fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, CommandExit> {
+    fn choose_plan(&self, screen: Screen, words: &Words) -> Result<Plan, CommandExit> {
         match self.language {
             Language::Shell if self.nats => {
                 let exit = screen.fail(CommandExit::Usage, "a shell script cannot connect to a broker");
                 screen.say("  try: python or rust");
                 Err(exit)
             }
-            Language::Shell => Ok(plan::shell(words)),
-            Language::Python => Ok(plan::python(words)),
-            Language::Rust => Ok(plan::rust(words, &self.kit(screen)?)),
+            Language::Shell => Ok(plan::plan_shell(words)),
+            Language::Python => Ok(plan::plan_python(words)),
+            Language::Rust => Ok(plan::plan_rust(words, &self.find_kit(screen)?)),
         }
     }
 
     /// The kit's folder, as written in a manifest.
-    fn kit(&self, screen: Screen) -> Result<String, CommandExit> {
+    fn find_kit(&self, screen: Screen) -> Result<String, CommandExit> {
         let fail = |words: &str| {
             let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: --kit FOLDER, with listeners/kit of a checkout of Systole");
@@ -137,9 +137,9 @@ impl New {
         Ok(text.replace('\\', "\\\\").replace('"', "\\\""))
     }
 
-    fn tell(&self, screen: Screen, folder: &Path, plan: &Plan, words: &Words, added: bool) {
+    fn report_listener(&self, screen: Screen, folder: &Path, plan: &Plan, words: &Words, added: bool) {
         let file = self.place.file().display().to_string();
-        let next = plan.next();
+        let next = plan.next_commands();
         if screen.json {
             let written: Vec<PathBuf> = plan.files.iter().map(|f| folder.join(&f.path)).collect();
             screen.value(&json!({"written": written, "added": added, "next": next}));
@@ -152,8 +152,8 @@ impl New {
             screen.say(format!("added {} and its payloads to {file}", self.name.as_str()));
         } else {
             screen.say(format!("{file} has an unusual layout; add to it:"));
-            let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
-            let bus = words.bus().map(|bus| ("bus", vec![bus]));
+            let sections = [("payloads", words.write_payloads()), ("listeners", words.write_listener(plan))];
+            let bus = words.write_bus().map(|bus| ("bus", vec![bus]));
             for (key, lines) in sections.into_iter().chain(bus) {
                 screen.show(&format!("{key}:"));
                 lines.iter().for_each(|line| screen.show(&format!("  {line}")));
@@ -164,23 +164,23 @@ impl New {
 }
 
 /// The organism file with the listener added, if its layout allows that.
-fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
-    let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
-    let with_payloads = inserted::below(&with_listener, "payloads", &words.payloads())?;
-    match words.bus() {
-        Some(bus) => inserted::below(&with_payloads, "bus", &[bus]),
+fn add_listener(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+    let with_listener = inserted::insert_below(text, "listeners", &words.write_listener(plan))?;
+    let with_payloads = inserted::insert_below(&with_listener, "payloads", &words.write_payloads())?;
+    match words.write_bus() {
+        Some(bus) => inserted::insert_below(&with_payloads, "bus", &[bus]),
         None => Some(with_payloads),
     }
 }
 
 /// The same for a file of any other layout, as a person would insert it.
 fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
-    let lines = words.listener(plan);
+    let lines = words.write_listener(plan);
     let (name, keys) = lines.split_first()?;
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
     let listener = format!("{name} {{{}}}", keys.join(", "));
     let with_listener = config::grown(text, "listeners", &listener)?;
-    let more = words.payloads().into_iter().map(|payload| ("payloads", payload));
-    let more = more.chain(words.bus().map(|bus| ("bus", bus)));
+    let more = words.write_payloads().into_iter().map(|payload| ("payloads", payload));
+    let more = more.chain(words.write_bus().map(|bus| ("bus", bus)));
     more.into_iter().try_fold(with_listener, |text, (key, line)| config::grown(&text, key, &line))
 }

@@ -26,7 +26,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The commands to run next.
-    pub(super) fn next(&self) -> Vec<String> {
+    pub(super) fn next_commands(&self) -> Vec<String> {
         self.build.iter().chain([&self.test]).chain(&self.start).cloned().collect()
     }
 }
@@ -48,7 +48,12 @@ pub(super) struct Words {
 
 impl Words {
     /// `folder` is the organism file's folder, in which commands are run.
-    pub(super) fn of(name: &Name, organism: &OrganismFile, folder: &Path, over_nats: bool) -> Words {
+    pub(super) fn from_organism(
+        name: &Name,
+        organism: &OrganismFile,
+        folder: &Path,
+        over_nats: bool,
+    ) -> Words {
         let name = name.as_str().to_owned();
         let of = organism.composition.organism.as_str();
         let (broker, keys) = if organism.managed {
@@ -75,7 +80,7 @@ impl Words {
         }
     }
 
-    fn filled(&self, template: &str) -> String {
+    fn fill_template(&self, template: &str) -> String {
         let holes = [
             ("@NAME@", &self.name),
             ("@ASK@", &self.ask),
@@ -86,16 +91,16 @@ impl Words {
         holes.iter().fold(template.to_owned(), |text, (hole, word)| text.replace(hole, word))
     }
 
-    fn file(&self, end: &str) -> String {
+    fn file_name(&self, end: &str) -> String {
         format!("listeners/{}{end}", self.name)
     }
 
-    fn fresh(&self, end: &str, template: &str) -> Fresh {
-        Fresh::new(self.file(end), self.filled(template))
+    fn new_file(&self, end: &str, template: &str) -> Fresh {
+        Fresh::new(self.file_name(end), self.fill_template(template))
     }
 
     /// How a program with this command is reached.
-    fn reach(&self, program: &[&str]) -> String {
+    fn write_reach(&self, program: &[&str]) -> String {
         match self.broker {
             Some(_) => "nats: true".to_owned(),
             None => format!("run: [{}]", program.join(", ")),
@@ -103,7 +108,7 @@ impl Words {
     }
 
     /// The command that starts it, if the organism does not.
-    fn start(&self, program: &str) -> Option<String> {
+    fn start_command(&self, program: &str) -> Option<String> {
         let broker = self.broker.as_ref()?;
         let key = match &self.keys {
             Some(keys) => format!(" SYSTOLE_KEY_FILE={keys}/{}.nk", self.name),
@@ -113,19 +118,19 @@ impl Words {
         Some(format!("SYSTOLE_NATS={broker} {own}{key} {program}"))
     }
 
-    pub(super) fn payloads(&self) -> Vec<String> {
+    pub(super) fn write_payloads(&self) -> Vec<String> {
         let about = "{text: text -- what is asked}";
         let answered = "{text: text -- what is said to it}";
         vec![format!("{}: {about}", self.ask), format!("{}: {answered}", self.answer)]
     }
 
     /// The entry under `bus`, if the file has none and needs one.
-    pub(super) fn bus(&self) -> Option<String> {
+    pub(super) fn write_bus(&self) -> Option<String> {
         let broker = self.broker.as_ref().filter(|_| self.names_broker)?;
         Some(format!("nats: \"{broker}\""))
     }
 
-    pub(super) fn listener(&self, plan: &Plan) -> Vec<String> {
+    pub(super) fn write_listener(&self, plan: &Plan) -> Vec<String> {
         let mut lines = vec![
             format!("{}:", self.name),
             format!("  {}", plan.reach),
@@ -140,21 +145,21 @@ impl Words {
     }
 }
 
-pub(super) fn shell(words: &Words) -> Plan {
+pub(super) fn plan_shell(words: &Words) -> Plan {
     Plan {
         files: vec![
-            words.fresh(".sh", include_str!("templates/shell.sh")),
-            words.fresh(".test.yaml", include_str!("templates/test.yaml")),
+            words.new_file(".sh", include_str!("templates/shell.sh")),
+            words.new_file(".test.yaml", include_str!("templates/test.yaml")),
         ],
-        reach: words.reach(&["sh", &words.file(".sh")]),
+        reach: words.write_reach(&["sh", &words.file_name(".sh")]),
         once: true,
         build: None,
-        test: format!("systole test {}", words.file(".test.yaml")),
+        test: format!("systole test {}", words.file_name(".test.yaml")),
         start: None,
     }
 }
 
-pub(super) fn python(words: &Words) -> Plan {
+pub(super) fn plan_python(words: &Words) -> Plan {
     // A worker over NATS is tested only by its function, because a test of the organism has no broker.
     let (program, end, test, runs) = match words.broker {
         Some(_) => {
@@ -168,35 +173,35 @@ pub(super) fn python(words: &Words) -> Plan {
         ),
     };
     Plan {
-        files: vec![words.fresh(".py", program), words.fresh(end, test)],
-        reach: words.reach(&["python3", &words.file(".py")]),
+        files: vec![words.new_file(".py", program), words.new_file(end, test)],
+        reach: words.write_reach(&["python3", &words.file_name(".py")]),
         once: false,
         build: None,
-        test: format!("{runs} {}", words.file(end)),
-        start: words.start(&format!("python3 {}", words.file(".py"))),
+        test: format!("{runs} {}", words.file_name(end)),
+        start: words.start_command(&format!("python3 {}", words.file_name(".py"))),
     }
 }
 
 /// `kit` is the kit's folder, as written in a manifest.
-pub(super) fn rust(words: &Words, kit: &str) -> Plan {
-    let cargo = |verb: &str| format!("cargo {verb} --manifest-path {}", words.file("/Cargo.toml"));
+pub(super) fn plan_rust(words: &Words, kit: &str) -> Plan {
+    let cargo = |verb: &str| format!("cargo {verb} --manifest-path {}", words.file_name("/Cargo.toml"));
     let (program, features) = match words.broker {
         Some(_) => (include_str!("templates/nats.rs.txt"), ", features = [\"nats\"]"),
         None => (include_str!("templates/main.rs.txt"), ""),
     };
-    let manifest = words.filled(include_str!("templates/Cargo.toml.txt"));
+    let manifest = words.fill_template(include_str!("templates/Cargo.toml.txt"));
     let manifest = manifest.replace("@FEATURES@", features).replace("@KIT@", kit);
-    let built = format!("{}{}", words.file("/target/release/"), words.krate);
+    let built = format!("{}{}", words.file_name("/target/release/"), words.krate);
     Plan {
         files: vec![
-            Fresh::new(words.file("/Cargo.toml"), manifest),
-            words.fresh("/src/main.rs", program),
-            Fresh::new(words.file("/.gitignore"), "/target\n".to_owned()),
+            Fresh::new(words.file_name("/Cargo.toml"), manifest),
+            words.new_file("/src/main.rs", program),
+            Fresh::new(words.file_name("/.gitignore"), "/target\n".to_owned()),
         ],
-        reach: words.reach(&[&built]),
+        reach: words.write_reach(&[&built]),
         once: false,
         build: Some(cargo("build --release")),
         test: cargo("test"),
-        start: words.start(&built),
+        start: words.start_command(&built),
     }
 }

@@ -40,9 +40,9 @@ struct Heard {
 
 impl Heard {
     /// How to send a bare payload, if no reply came.
-    fn wrapping(&self, listener: &Listener, tried: &TrialResult) -> Option<[String; 2]> {
+    fn suggest_wrapping(&self, listener: &Listener, tried: &TrialResult) -> Option<[String; 2]> {
         let bare = self.bare.as_ref().filter(|_| matches!(tried.end, TurnEnd::Gone(..)))?;
-        Some(wrapping(listener, bare))
+        Some(write_wrapping(listener, bare))
     }
 }
 
@@ -51,7 +51,7 @@ impl Ear {
         Ear { screen, listener, heard: Mutex::default() }
     }
 
-    fn line(&self, line: &[u8]) {
+    fn hear_line(&self, line: &[u8]) {
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -62,7 +62,7 @@ impl Ear {
     fn finish(&self) -> Heard {
         let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
         if !self.screen.json {
-            self.line(&heard.said);
+            self.hear_line(&heard.said);
         }
         heard
     }
@@ -78,12 +78,12 @@ impl delivery::ProgramEar for Ear {
         }
         while let Some(end) = heard.said.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = heard.said.drain(..=end).collect();
-            self.line(&line);
+            self.hear_line(&line);
         }
         // An overlong line is shown in parts.
         if heard.said.len() >= ASIDE_BYTES {
             let line = std::mem::take(&mut heard.said);
-            self.line(&line);
+            self.hear_line(&line);
         }
     }
 
@@ -113,7 +113,7 @@ fn is_payload(line: &[u8], returns: &[ElementSchema]) -> bool {
 }
 
 /// How to send a bare payload: two ways, the second with the line itself.
-fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
+fn write_wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
     let short = Payload::read(bare, &DocumentLimits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
     let namespace = namespaces::LISTENER;
@@ -123,14 +123,14 @@ fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
 }
 
 /// Shows the result, and returns its exit.
-pub(super) fn show(screen: Screen, tried: &TrialResult, ear: &Ear) -> CommandExit {
+pub(super) fn show_trial(screen: Screen, tried: &TrialResult, ear: &Ear) -> CommandExit {
     let heard = ear.finish();
     if screen.json {
         screen.value(&as_json(tried, &heard, &ear.listener));
     } else {
         tried.before.iter().for_each(|remark| say_remark(screen, remark));
         say_end(screen, tried);
-        if let Some([once, reply]) = heard.wrapping(&ear.listener, tried) {
+        if let Some([once, reply]) = heard.suggest_wrapping(&ear.listener, tried) {
             screen.say(
                 "bare      a payload was printed as it is; a program that stays wraps its items in a reply",
             );
@@ -278,7 +278,7 @@ fn as_json(tried: &TrialResult, heard: &Heard, listener: &Listener) -> Value {
     json!({
         "well": tried.is_well(), "before": before, "end": end, "late": tried.late, "took_ms": tried.took_ms,
         "stderr": String::from_utf8_lossy(&heard.said), "program": ends,
-        "try": heard.wrapping(listener, tried),
+        "try": heard.suggest_wrapping(listener, tried),
     })
 }
 

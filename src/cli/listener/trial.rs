@@ -19,7 +19,7 @@ use crate::cli::made;
 use crate::cli::place::Place;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
-use crate::cli::send::{document, duration};
+use crate::cli::send::{parse_duration, read_document};
 use crate::cli::signals::Signals;
 use systole_config as config;
 use systole_core::types::composition::Composition;
@@ -54,30 +54,31 @@ pub(in crate::cli) struct Trial {
     #[arg(long, value_name = "FRAMING", value_parser = ["lines", "length"], default_value = "lines")]
     framing: String,
     /// The longest to wait for the reply, such as 5s
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
 
 impl Trial {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.whole(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.what.first().is_some_and(String::is_empty) {
-            return Err(self.unnamed(screen));
+            return Err(self.report_unnamed(screen));
         }
         let (composition, listener, request) = match self.what.as_slice() {
             [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
                 let (composition, listener) = self.of_file(screen, one)?;
-                let request = self.request(screen, |element, fields| {
-                    made::message(screen, &composition, element, fields, Some(&listener))
+                let request = self.read_request(screen, |element, fields| {
+                    made::build_message(screen, &composition, element, fields, Some(&listener))
                 })?;
                 (composition, listener, request)
             }
             _ => {
-                let request = self.request(screen, |element, fields| self.made(screen, element, fields))?;
+                let request =
+                    self.read_request(screen, |element, fields| self.build_request(screen, element, fields))?;
                 let (composition, listener) = self.of_program(screen, &request)?;
                 (composition, listener, request)
             }
@@ -101,8 +102,8 @@ impl Trial {
             };
             tokio::select! {
                 tried = Box::pin(trying::run_trial(trial)) => match tried {
-                    Ok(tried) => seen::show(screen, &tried, &ear),
-                    Err(untried) => told(screen, &untried),
+                    Ok(tried) => seen::show_trial(screen, &tried, &ear),
+                    Err(untried) => report_fault(screen, &untried),
                 },
                 _ = signals.next() => CommandExit::Stopped,
             }
@@ -110,19 +111,24 @@ impl Trial {
     }
 
     /// The request: made from fields, or read.
-    fn request(
+    fn read_request(
         &self,
         screen: Screen,
         made: impl FnOnce(&str, &[String]) -> Result<Vec<u8>, CommandExit>,
     ) -> Result<Vec<u8>, CommandExit> {
         match self.send.split_first() {
             Some((element, fields)) => made(element, fields),
-            None => document(screen, self.file.as_deref()),
+            None => read_document(screen, self.file.as_deref()),
         }
     }
 
     /// The request to a program, made by its schema, or by the talk schema.
-    fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, CommandExit> {
+    fn build_request(
+        &self,
+        screen: Screen,
+        element: &str,
+        fields: &[String],
+    ) -> Result<Vec<u8>, CommandExit> {
         let text = match &self.schema {
             Some(schema) => schema_text(screen, schema)?,
             None => config::TALK_XSD.to_vec(),
@@ -132,7 +138,7 @@ impl Trial {
             let words = format!("the schema cannot be read: line {}", first.unwrap_or_default());
             screen.fail(CommandExit::Configuration, words)
         })?;
-        made::payload(screen, &model, element, fields)
+        made::build_payload(screen, &model, element, fields)
     }
 
     /// A listener of the organism file, opened to the outside for the trial.
@@ -153,7 +159,7 @@ impl Trial {
     }
 
     /// Reports that no listener was named, with the possible names.
-    fn unnamed(&self, screen: Screen) -> CommandExit {
+    fn report_unnamed(&self, screen: Screen) -> CommandExit {
         let composition = match self.place.organism(screen) {
             Ok(organism) => organism.composition,
             Err(exit) => return exit,
@@ -169,11 +175,11 @@ impl Trial {
         let letter = OutsideDocument::read(request, &DocumentLimits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
             let refusal = systole_core::rules::refusing::refusal_of(&fault);
-            told(screen, &TrialFault::Refused(Box::new(refusal)))
+            report_fault(screen, &TrialFault::Refused(Box::new(refusal)))
         })?;
         let accepts = payload.name().local.to_string();
         let returns = match &self.schema {
-            Some(schema) => answers(screen, schema, &accepts)?,
+            Some(schema) => list_answers(screen, schema, &accepts)?,
             None if *payload.name().ns == *namespaces::TALK => vec!["answer".to_owned()],
             None => {
                 let words = format!("nothing says what the program may answer to <{accepts}>");
@@ -203,7 +209,7 @@ impl Trial {
 }
 
 /// The root elements of a schema that may answer the request: all others.
-fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, CommandExit> {
+fn list_answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, CommandExit> {
     let text = schema_text(screen, schema)?;
     // Errors in the schema itself are reported with their place when the organism is read.
     let Ok(model) = SchemaModel::read(&text) else { return Ok(Vec::new()) };
@@ -212,11 +218,11 @@ fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, 
 
 fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, CommandExit> {
     std::fs::read(schema)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, schema, "the schema", &error))
+        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, schema, "the schema", &error))
 }
 
 /// Reports why nothing was tried.
-fn told(screen: Screen, untried: &TrialFault) -> CommandExit {
+fn report_fault(screen: Screen, untried: &TrialFault) -> CommandExit {
     match untried {
         TrialFault::Refused(refusal) => {
             let refusal = ApiRefusal::from(&**refusal);

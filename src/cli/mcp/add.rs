@@ -47,29 +47,29 @@ pub(in crate::cli) struct Add {
 impl Add {
     pub(super) fn run(&self) -> CommandExit {
         let screen = self.place.screen();
-        self.add(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn add(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let path = self.place.file();
         config::mcp_servers(path).map_err(|refused| refuse(screen, &refused))?;
-        let from = self.source();
+        let from = self.source_path();
         let described = fs::read_to_string(&from).map_err(|error| {
-            let exit = hindered::unread(screen, CommandExit::Usage, &from, "the servers", &error);
+            let exit = hindered::report_unread(screen, CommandExit::Usage, &from, "the servers", &error);
             screen.say("  try: --from FILE, a .mcp.json or a server.json");
             exit
         })?;
-        let server = self.server(&described).map_err(|NotAdded { words, fix }| {
+        let server = self.read_server(&described).map_err(|NotAdded { words, fix }| {
             let exit = screen.fail(CommandExit::Usage, format!("{}: {words}", from.display()));
             fix.into_iter().for_each(|fix| screen.say(format!("  try: {fix}")));
             exit
         })?;
-        let lines = server.lines(&self.name);
+        let lines = server.write_lines(&self.name);
         let text = fs::read_to_string(path).map_err(|error| {
-            hindered::unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
+            hindered::report_unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
         })?;
-        let Some(with_server) = inserted::below(&text, "listeners", &lines) else {
+        let Some(with_server) = inserted::insert_below(&text, "listeners", &lines) else {
             let words = format!("{}: `listeners` is not a block of lines", path.display());
             let exit = screen.fail(CommandExit::Configuration, words);
             screen.say("  try: add this below `listeners` yourself:");
@@ -77,8 +77,8 @@ impl Add {
             return Err(exit);
         };
         let write = |text: &str| {
-            let written = inserted::replace(path, text);
-            written.map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))
+            let written = inserted::replace_file(path, text);
+            written.map_err(|error| hindered::report_unwritten(screen, path, "the organism's file", &error))
         };
         write(&with_server)?;
         if let Err(refused) = config::mcp_servers(path) {
@@ -92,7 +92,7 @@ impl Add {
         Ok(CommandExit::Done)
     }
 
-    fn source(&self) -> PathBuf {
+    fn source_path(&self) -> PathBuf {
         if let Some(from) = &self.from {
             return from.clone();
         }
@@ -101,7 +101,7 @@ impl Add {
         if !first.exists() && second.exists() { second } else { first }
     }
 
-    fn server(&self, text: &str) -> Result<AddedServer, NotAdded> {
+    fn read_server(&self, text: &str) -> Result<AddedServer, NotAdded> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
         let hosts = value.get("mcpServers").or_else(|| value.get("servers")).and_then(Value::as_object);
         let Some(servers) = hosts else {

@@ -32,14 +32,14 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
         let path = directory.join(value);
         let is_meant =
             path.is_dir() || (path.is_file() && value.len() < word.len() + usize::from(is_variable));
-        let has = |folder: &PathBuf| covers(folder, &path);
+        let has = |folder: &PathBuf| covers_path(folder, &path);
         if let Some(address) = net_address(value) {
             net.insert(address);
-        } else if is_meant && !covers(&path, directory) && !read.iter().chain(&write).any(has) {
+        } else if is_meant && !covers_path(&path, directory) && !read.iter().chain(&write).any(has) {
             read.push(path);
         }
     }
-    net.extend(hosts(words).map(|host| format!("{host}:443")));
+    net.extend(find_hosts(words).map(|host| format!("{host}:443")));
     if before == (read.len(), net.len()) {
         return None;
     }
@@ -48,12 +48,12 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
     let lists = [("read", shown(&read)), ("write", shown(&write)), ("net", net)];
     let lists = lists.iter().filter(|(_, values)| !values.is_empty());
     let lists = lists.map(|(key, values)| format!("{key}: [{}]", values.join(", ")));
-    let keys: Vec<String> = lists.chain(limits(sandbox)).collect();
+    let keys: Vec<String> = lists.chain(list_limits(sandbox)).collect();
     Some(format!("sandbox: {{{}}}", keys.join(", ")))
 }
 
 /// The limits of a sandbox that are not the defaults: the line replaces the one in the file, which may set them.
-fn limits(sandbox: &ProgramSandbox) -> impl Iterator<Item = String> {
+fn list_limits(sandbox: &ProgramSandbox) -> impl Iterator<Item = String> {
     let usual = ProgramSandbox::default();
     let size = |bytes: u64, usual: u64| (bytes != usual).then(|| in_units(bytes));
     let processes = (sandbox.processes != usual.processes).then(|| sandbox.processes.to_string());
@@ -78,7 +78,7 @@ fn is_installed(path: &Path, directory: &Path) -> bool {
 }
 
 /// Whether a path is in a folder.
-fn covers(folder: &Path, path: &Path) -> bool {
+fn covers_path(folder: &Path, path: &Path) -> bool {
     match (folder.canonicalize(), path.canonicalize()) {
         (Ok(folder), Ok(path)) => path.starts_with(folder),
         _ => false,
@@ -86,7 +86,7 @@ fn covers(folder: &Path, path: &Path) -> bool {
 }
 
 /// The hosts that a program could not find.
-fn hosts(words: &str) -> impl Iterator<Item = &str> {
+fn find_hosts(words: &str) -> impl Iterator<Item = &str> {
     let of = |before: &'static str| words.split(before).skip(1);
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-');
     let names = BEFORE_HOST.into_iter().flat_map(of);

@@ -53,15 +53,15 @@ pub(in crate::cli) struct Pin {
 impl Pin {
     pub(super) fn run(&self) -> CommandExit {
         let screen = self.place.screen();
-        self.pin(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn pin(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let servers = config::mcp_servers(self.place.file());
         let (organism, servers) = servers.map_err(|refused| refuse(screen, &refused))?;
         let mut exit = CommandExit::Done;
-        let meant = self.meant(&servers, screen)?;
+        let meant = self.find_servers(&servers, screen)?;
         if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
             let exit = screen
                 .fail(CommandExit::Usage, "nothing is installed for this server, so nothing is upgraded");
@@ -69,7 +69,7 @@ impl Pin {
             return Err(exit);
         }
         for server in meant {
-            let ended = self.one(&organism, server, screen)?;
+            let ended = self.pin_server(&organism, server, screen)?;
             if ended != CommandExit::Done {
                 exit = ended;
             }
@@ -77,7 +77,11 @@ impl Pin {
         Ok(exit)
     }
 
-    fn meant<'s>(&self, servers: &'s [McpServer], screen: Screen) -> Result<Vec<&'s McpServer>, CommandExit> {
+    fn find_servers<'s>(
+        &self,
+        servers: &'s [McpServer],
+        screen: Screen,
+    ) -> Result<Vec<&'s McpServer>, CommandExit> {
         let known = || servers.iter().map(|server| server.name.as_str());
         let Some(name) = &self.name else {
             if servers.is_empty() {
@@ -97,14 +101,19 @@ impl Pin {
         Err(screen.fail(CommandExit::Usage, format!("no listener with `mcp` is called {name}{hint}")))
     }
 
-    fn one(&self, organism: &Name, server: &McpServer, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn pin_server(
+        &self,
+        organism: &Name,
+        server: &McpServer,
+        screen: Screen,
+    ) -> Result<CommandExit, CommandExit> {
         let name = server.name.as_str();
         let directory = self.place.directory();
         let path = directory.join(config::pin_file(name));
-        let before = self.before(server, &path, screen)?;
-        let installed = self.installed((organism, server), &directory, before.as_ref(), screen)?;
+        let before = self.read_earlier(server, &path, screen)?;
+        let installed = self.install_server((organism, server), &directory, before.as_ref(), screen)?;
         let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
-        let pin = asked(organism, server, program).map_err(|words| {
+        let pin = ask_for_tools(organism, server, program).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
             let needed = sandbox_line(server, &program.directory, &words);
             screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
@@ -142,17 +151,18 @@ impl Pin {
         if self.check {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
         }
-        let unwritten = |(path, error): UnwrittenFile| hindered::unwritten(screen, &path, "the pin", &error);
+        let unwritten =
+            |(path, error): UnwrittenFile| hindered::report_unwritten(screen, &path, "the pin", &error);
         let (mut files, mut folder) = (StagedFiles::default(), None);
         if let (Some(installed), Some(request)) = (installed, &server.installs) {
             let lock = directory.join(config::lock_file(name, request.kind));
-            files.stage(lock, &installed.lock).map_err(unwritten)?;
+            files.stage_file(lock, &installed.lock).map_err(unwritten)?;
             folder = installed.new;
         }
-        files.stage(path, &pin.to_text()).map_err(unwritten)?;
+        files.stage_file(path, &pin.to_text()).map_err(unwritten)?;
         // The files take their place last, and cannot fail for want of space then.
         if let Some(new) = folder {
-            new.into_place().map_err(|fault| refused(screen, name, &fault))?;
+            new.into_place().map_err(|fault| report_refusal(screen, name, &fault))?;
         }
         for path in files.into_place().map_err(unwritten)? {
             screen.say(format!("written: {}", path.display()));
@@ -162,7 +172,7 @@ impl Pin {
 
     /// The pin that is there. One that cannot be read is replaced, and this is said. If it says what is installed, only
     /// `--upgrade` replaces it: without it the pinned versions are not known.
-    fn before(
+    fn read_earlier(
         &self,
         server: &McpServer,
         path: &Path,
@@ -185,12 +195,12 @@ impl Pin {
                 }
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(hindered::unread(screen, CommandExit::Failed, path, "the pin", &error)),
+            Err(error) => Err(hindered::report_unread(screen, CommandExit::Failed, path, "the pin", &error)),
         }
     }
 
     /// The server with its packages, if it is one that is installed.
-    fn installed(
+    fn install_server(
         &self,
         (organism, server): (&Name, &McpServer),
         directory: &Path,
@@ -203,20 +213,19 @@ impl Pin {
             (false, true) => PackageChoice::Newest,
             (false, false) => PackageChoice::Pinned,
         };
-        let installed =
-            ServerToInstall { organism, server, request, directory, pin }.prepared(choice, screen);
-        installed.map(Some).map_err(|fault| refused(screen, server.name.as_str(), &fault))
+        let installed = ServerToInstall { organism, server, request, directory, pin }.prepare(choice, screen);
+        installed.map(Some).map_err(|fault| report_refusal(screen, server.name.as_str(), &fault))
     }
 }
 
-fn refused(screen: Screen, server: &str, fault: &NotInstalled) -> CommandExit {
+fn report_refusal(screen: Screen, server: &str, fault: &NotInstalled) -> CommandExit {
     let exit = screen.fail(fault.exit, format!("listeners.{server}.mcp: {}", fault.words));
     screen.say(format!("  try: {}", fault.fix.replace("NAME", server)));
     exit
 }
 
 /// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.
-fn asked(organism: &Name, server: &McpServer, program: &ListenerProgram) -> Result<PinFile, String> {
+fn ask_for_tools(organism: &Name, server: &McpServer, program: &ListenerProgram) -> Result<PinFile, String> {
     // The words behind the pin and the name say where a server is that is no program.
     let place = program.adapter.iter().skip(3).cloned();
     let adapter = ["mcp-pin".to_owned()].into_iter().chain(place).collect();

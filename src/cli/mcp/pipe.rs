@@ -37,13 +37,13 @@ pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
         match next_line(&mut input) {
             Ok(Some(HostLine::Message(line))) => {
                 if !line.trim().is_empty() {
-                    one(screen, &mut door, find, &line, &open);
+                    pass_message(screen, &mut door, find, &line, &open);
                 }
             }
             Ok(Some(HostLine::TooLong)) => {
-                say(screen, &Value::Null, REQUEST, &format!("a message has {LINE} bytes at most"));
+                write_fault(screen, &Value::Null, REQUEST, &format!("a message has {LINE} bytes at most"));
             }
-            Ok(Some(HostLine::NotText)) => say(screen, &Value::Null, REQUEST, "a message is UTF-8"),
+            Ok(Some(HostLine::NotText)) => write_fault(screen, &Value::Null, REQUEST, "a message is UTF-8"),
             Ok(None) => break,
             Err(error) => {
                 screen.say(format!("error: stdin: {}", told(&error)));
@@ -78,7 +78,7 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
 }
 
 /// Passes one message on. Its answer is written by a thread of its own.
-fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
+fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
     let mut answered = door.post_message(line);
     if let Err(fault) = &answered
         && let Some(found) = find()
@@ -92,40 +92,40 @@ fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open
     match answered {
         Ok(DoorAnswer::Nothing) => {}
         Ok(DoorAnswer::Whole(message)) => screen.document(format!("{}\n", message.trim_end()).as_bytes()),
-        Ok(DoorAnswer::Refused(words)) => refuse(screen, line, REQUEST, &words),
+        Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, REQUEST, &words),
         Ok(DoorAnswer::Stream(messages)) => {
             let (line, open) = (line.to_owned(), open.clone());
             std::thread::spawn(move || {
                 for message in messages {
                     match message {
                         Ok(message) => screen.document(format!("{message}\n").as_bytes()),
-                        Err(words) => refuse(screen, &line, INTERNAL, &gone(&words)),
+                        Err(words) => refuse_request(screen, &line, INTERNAL, &describe_gone(&words)),
                     }
                 }
                 drop(open);
             });
         }
-        Err(fault) if fault.is_silent => refuse(screen, line, INTERNAL, SILENT),
-        Err(fault) => refuse(screen, line, INTERNAL, &gone(&fault.words)),
+        Err(fault) if fault.is_silent => refuse_request(screen, line, INTERNAL, SILENT),
+        Err(fault) => refuse_request(screen, line, INTERNAL, &describe_gone(&fault.words)),
     }
 }
 
-fn gone(words: &str) -> String {
+fn describe_gone(words: &str) -> String {
     format!(
         "the organism has stopped: {words}; start it again with systole run, and call again with the same key"
     )
 }
 
 /// Answers a request in the door's place. A notification has no answer, so only a person hears of it.
-fn refuse(screen: Screen, line: &str, code: i64, words: &str) {
+fn refuse_request(screen: Screen, line: &str, code: i64, words: &str) {
     let message: Value = serde_json::from_str(line).unwrap_or_default();
     match message.get("id") {
-        Some(id) => say(screen, id, code, words),
+        Some(id) => write_fault(screen, id, code, words),
         None => screen.say(format!("a notification was not taken: {words}")),
     }
 }
 
-fn say(screen: Screen, id: &Value, code: i64, words: &str) {
+fn write_fault(screen: Screen, id: &Value, code: i64, words: &str) {
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}});
     screen.document(format!("{error}\n").as_bytes());
 }

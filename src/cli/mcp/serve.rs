@@ -31,16 +31,16 @@ const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until stdin ends, or a signal comes.
-pub(super) fn run(place: &Place, client: Option<&Name>) -> CommandExit {
+pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
     let screen = place.screen();
-    here::with_runtime(screen, async { whole(screen, place, client).await.unwrap_or_else(|exit| exit) })
+    here::with_runtime(screen, async { try_run(screen, place, client).await.unwrap_or_else(|exit| exit) })
 }
 
-async fn whole(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
+async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::of_server(screen)?;
     let log = place.log(screen)?;
-    let session =
-        random_hex().map_err(|error| hindered::machine(screen, "the random bytes of a session", &error))?;
+    let session = random_hex()
+        .map_err(|error| hindered::report_missing(screen, "the random bytes of a session", &error))?;
     let source = match client {
         Some(name) => Some(source_of(screen, &place.organism(screen)?, name)?),
         None => None,
@@ -78,12 +78,12 @@ async fn found_or_started(
     log: &Path,
     sources: &[TokenSource],
 ) -> Result<(RunFile, Option<Served>), CommandExit> {
-    let mut found = reached(log).await;
+    let mut found = find_running(log).await;
     if found.is_none() {
         match Box::pin(Served::start(screen, place, sources)).await {
             Ok(served) => return Ok((served.run.clone(), Some(served))),
             // Another host may have started one at the same moment.
-            Err(CommandExit::Unavailable) => found = reached(log).await,
+            Err(CommandExit::Unavailable) => found = find_running(log).await,
             Err(exit) => return Err(exit),
         }
     }
@@ -93,7 +93,7 @@ async fn found_or_started(
 }
 
 /// The organism that runs on the log. If a process has the log and no door yet, it is waited for.
-async fn reached(log: &Path) -> Option<RunFile> {
+async fn find_running(log: &Path) -> Option<RunFile> {
     for _ in 0..LOOKS {
         let run = RunFile::find_running(log);
         // A lock that cannot be read is reported by the start.
@@ -155,7 +155,7 @@ struct Served {
 
 impl Served {
     async fn start(screen: Screen, place: &Place, sources: &[TokenSource]) -> Result<Served, CommandExit> {
-        let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
+        let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let file = place.organism(screen)?;
         let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = Keyring::of_operator(operator.clone());
@@ -170,11 +170,11 @@ impl Served {
         let bound = http::bind_address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
         let bound = bound.map_err(|unopened| screen.fail(CommandExit::Unavailable, unopened))?;
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
-        let organism = Box::pin(here::start(screen, place, file)).await?;
+        let organism = Box::pin(here::start_organism(screen, place, file)).await?;
         let run = run_file(place, address, (operator, guest), &organism);
         let posted = match run.post_beside(&log) {
             Ok(posted) => posted,
-            Err(error) => return Err(unposted(screen, &log, &error, organism).await),
+            Err(error) => return Err(report_unposted(screen, &log, &error, organism).await),
         };
         let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
         screen.say(format!("{} runs as process {}, as long as its host does", run.organism, run.pid));
@@ -188,13 +188,18 @@ impl Served {
         let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
         // A client that still reads sees the end of its connection.
         drop(door.close().await);
-        here::ended(screen, &organism.stop(wait).await)
+        here::report_end(screen, &organism.stop(wait).await)
     }
 }
 
-async fn unposted(screen: Screen, log: &Path, error: &std::io::Error, organism: Organism) -> CommandExit {
+async fn report_unposted(
+    screen: Screen,
+    log: &Path,
+    error: &std::io::Error,
+    organism: Organism,
+) -> CommandExit {
     let path = RunFile::find_path(log);
-    let exit = hindered::unwritten(screen, &path, "what says that an organism runs", error);
+    let exit = hindered::report_unwritten(screen, &path, "what says that an organism runs", error);
     organism.stop(Duration::ZERO).await;
     exit
 }

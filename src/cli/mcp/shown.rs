@@ -32,7 +32,7 @@ impl PinToShow<'_> {
         {
             screen.show(line);
         }
-        self.tell(screen);
+        self.print_next(screen);
     }
 
     fn package_changes(&self) -> &[String] {
@@ -40,7 +40,7 @@ impl PinToShow<'_> {
     }
 
     /// How the revision and the tools differ from the last pin, one difference per line. `None` if there is none.
-    fn changes(&self) -> Option<Vec<String>> {
+    fn list_changes(&self) -> Option<Vec<String>> {
         let before = self.before?;
         let (old, new) = (&before.revision, &self.pin.revision);
         let revision = (old != new).then(|| format!("the revision of MCP was {old}, is now {new}"));
@@ -50,7 +50,7 @@ impl PinToShow<'_> {
 
     /// The words that agents see of a tool, with every hidden character shown: all of them, so that a person can judge
     /// them before they are pinned. `None` if they are pinned already.
-    fn words(&self, tool: &ToolElement) -> Option<String> {
+    fn describe_tool(&self, tool: &ToolElement) -> Option<String> {
         let listed = |pin: &PinFile| pin.tools.iter().find(|one| one.name == tool.tool).cloned();
         if self.before.and_then(listed) == listed(self.pin) {
             return None;
@@ -60,7 +60,7 @@ impl PinToShow<'_> {
         Some(visible_again(words))
     }
 
-    fn tell(&self, screen: Screen) {
+    fn print_next(&self, screen: Screen) {
         let PinToShow { server, pin, made, .. } = self;
         let count = made.tools.len();
         let noun = if count == 1 { "tool" } else { "tools" };
@@ -71,7 +71,7 @@ impl PinToShow<'_> {
             let answer =
                 tool.answer.as_ref().map_or("<tool-result>".to_owned(), |answer| format!("<{answer}>"));
             screen.show(&format!("  <{}>{shown} answers {answer}", tool.element));
-            for line in self.words(tool).iter().flat_map(|words| wrapped("    ", 4, words)) {
+            for line in self.describe_tool(tool).iter().flat_map(|words| wrapped("    ", 4, words)) {
                 screen.drawn(&line);
             }
         }
@@ -81,7 +81,7 @@ impl PinToShow<'_> {
         for refused in &made.refused {
             screen.show(&format!("  refused: tool {}, {}: {}", refused.place, refused.tool, refused.reason));
         }
-        match self.changes().map(|changes| (changes, self.package_changes())) {
+        match self.list_changes().map(|changes| (changes, self.package_changes())) {
             None => screen.show("  not pinned before"),
             Some((changes, [])) if changes.is_empty() => screen.show("  nothing changed"),
             Some((changes, packages)) => {
@@ -120,7 +120,7 @@ impl PinToShow<'_> {
             "install_scripts": self.installed.map_or(&[][..], |installed| &installed.with_scripts),
             "was_installed": self.installed.is_some_and(|installed| installed.installed.is_some()),
             "was_pinned": before.is_some(),
-            "changed": self.changes().unwrap_or_default(),
+            "changed": self.list_changes().unwrap_or_default(),
         })
     }
 }

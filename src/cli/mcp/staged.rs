@@ -15,7 +15,7 @@ pub(super) struct StagedFiles {
 
 impl StagedFiles {
     /// Writes a file beside its place, unless it is there with these words already.
-    pub(super) fn stage(&mut self, place: PathBuf, text: &str) -> Result<(), UnwrittenFile> {
+    pub(super) fn stage_file(&mut self, place: PathBuf, text: &str) -> Result<(), UnwrittenFile> {
         if std::fs::read(&place).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(());
         }

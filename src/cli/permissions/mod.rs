@@ -57,10 +57,10 @@ enum PumpAlone {
 impl Permissions {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
-        self.tell(screen).unwrap_or_else(|exit| exit)
+        self.try_run(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn tell(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut file = self.place.organism(screen)?;
         if self.role.is_some() {
             file.composition = file.composition.hosted();
@@ -76,17 +76,22 @@ impl Permissions {
             return Err(exit);
         }
         if self.nats_config {
-            self.configure(screen, &file, &parties)?;
+            self.write_configuration(screen, &file, &parties)?;
         } else if screen.json {
-            screen.value(&described(&file, &parties));
+            screen.value(&as_json(&file, &parties));
         } else {
-            shown(&file, &parties).iter().for_each(|line| screen.show(line));
+            describe_parties(&file, &parties).iter().for_each(|line| screen.show(line));
         }
         Ok(CommandExit::Done)
     }
 
     /// Writes the configuration, with keys.
-    fn configure(&self, screen: Screen, file: &OrganismFile, parties: &[Party]) -> Result<(), CommandExit> {
+    fn write_configuration(
+        &self,
+        screen: Screen,
+        file: &OrganismFile,
+        parties: &[Party],
+    ) -> Result<(), CommandExit> {
         let beside = |given: &Option<PathBuf>, name: &str| {
             let folder = given.clone().unwrap_or_else(|| self.place.directory().join(name));
             let whole = std::path::absolute(&folder).unwrap_or(folder);
@@ -106,7 +111,7 @@ impl Permissions {
             let shown = path.display().to_string();
             screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));
         }
-        let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
+        let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], find_port(file))));
         let (organism, keeps_log) = (&file.composition.organism, file.log_kept.is_some());
         let server = ServerSettings { organism, listen, store, keeps_log };
         let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
@@ -154,7 +159,9 @@ impl Permissions {
 
 pub(super) fn no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
     match keyless {
-        KeyFilesFault::Hindered(hindered) => hindered::say(screen, CommandExit::Unavailable, hindered),
+        KeyFilesFault::Hindered(hindered) => {
+            hindered::report_fault(screen, CommandExit::Unavailable, hindered)
+        }
         KeyFilesFault::NoSeed(path) => {
             let shown = path.display().to_string();
             let exit = screen.fail(
@@ -169,13 +176,13 @@ pub(super) fn no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
 }
 
 /// The port at which the organism expects its broker.
-fn port(file: &OrganismFile) -> u16 {
+fn find_port(file: &OrganismFile) -> u16 {
     let first = file.bus.as_deref().and_then(|urls| urls.split(',').next());
     let named = first.and_then(|url| url.rsplit_once(':'));
     named.and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
 }
 
-fn described(file: &OrganismFile, parties: &[Party]) -> Value {
+fn as_json(file: &OrganismFile, parties: &[Party]) -> Value {
     let all = |rights: &[Right]| {
         let one = |right: &Right| json!({"subject": right.subject, "words": right.words});
         rights.iter().map(one).collect::<Vec<_>>()
@@ -191,7 +198,7 @@ fn described(file: &OrganismFile, parties: &[Party]) -> Value {
 }
 
 /// The same for people. Rights for one purpose are grouped.
-fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
+fn describe_parties(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
     let at = match &file.bus {
         Some(bus) => format!(", over {bus}"),
         None if file.managed => ", over a broker of its own".to_owned(),

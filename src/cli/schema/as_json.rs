@@ -22,10 +22,10 @@ pub(super) struct AsJson {
 impl AsJson {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::of(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let schemas = Schemas::read_schemas(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let Some(drawn) = model.json_schema(&local) else {
-            return Err(schemas.unknown(screen, &self.element));
+            return Err(schemas.report_unknown(screen, &self.element));
         };
         if screen.json {
             let namespace = model.target_namespace();

@@ -40,12 +40,13 @@ struct NamespaceDiff {
 impl SchemaDiff {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let (old, new) = (SchemaSide::of(screen, &self.old)?, SchemaSide::of(screen, &self.new)?);
-        let found = compared(&old, &new);
-        let past = match self.log(screen) {
+        let (old, new) =
+            (SchemaSide::read_side(screen, &self.old)?, SchemaSide::read_side(screen, &self.new)?);
+        let found = compare_sides(&old, &new);
+        let past = match self.open_log(screen) {
             Some(looking) => {
                 let looking = looking?;
-                let past = past::judged(&looking, &old, &new)?;
+                let past = past::judge_messages(&looking, &old, &new)?;
                 Some((looking, past))
             }
             None => None,
@@ -55,9 +56,11 @@ impl SchemaDiff {
             let elements: Vec<Value> = found.iter().flat_map(as_json).collect();
             screen.value(&json!({"elements": elements, "log": log}));
         } else {
-            lines(&found).iter().for_each(|line| screen.drawn(line));
+            list_lines(&found).iter().for_each(|line| screen.drawn(line));
             match &past {
-                Some((looking, past)) => past.lines(&looking.log).iter().for_each(|line| screen.drawn(line)),
+                Some((looking, past)) => {
+                    past.list_lines(&looking.log).iter().for_each(|line| screen.drawn(line))
+                }
                 None => screen.say("no log was looked at; --log PATH names one"),
             }
         }
@@ -66,7 +69,7 @@ impl SchemaDiff {
     }
 
     /// The named log, or that of the organism's file if there is one already.
-    fn log(&self, screen: Screen) -> Option<Result<Looking, CommandExit>> {
+    fn open_log(&self, screen: Screen) -> Option<Result<Looking, CommandExit>> {
         let is_there = match self.place.given_log().is_some() || !self.place.has_file() {
             true => Ok(self.place.given_log().is_some()),
             false => self.place.log(screen).map(|log| log.exists()),
@@ -79,11 +82,11 @@ impl SchemaDiff {
 }
 
 /// Compares the namespaces of both sides.
-fn compared(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
+fn compare_sides(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
     let mut found = Vec::new();
     let nothing = SchemaModel::nothing();
     for (before, source) in old.models.iter().zip(&old.sources) {
-        let after = new.declaring(before.target_namespace());
+        let after = new.find_schema(before.target_namespace());
         let (model, xsd, file) = match after {
             Some((model, source)) => (model, source.xsd.as_slice(), source.name.clone()),
             None => (&nothing, &b""[..], String::new()),
@@ -95,7 +98,7 @@ fn compared(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
         });
     }
     for (after, source) in new.models.iter().zip(&new.sources) {
-        if old.declaring(after.target_namespace()).is_none() {
+        if old.find_schema(after.target_namespace()).is_none() {
             found.push(NamespaceDiff {
                 namespace: after.target_namespace().to_owned(),
                 files: (String::new(), source.name.clone()),
@@ -106,28 +109,28 @@ fn compared(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
     found
 }
 
-fn tone(change: ElementChange) -> TextTone {
+fn choose_tone(change: ElementChange) -> TextTone {
     match change {
         ElementChange::Same | ElementChange::Added | ElementChange::Compatible => TextTone::Good,
         ElementChange::Removed | ElementChange::Narrower | ElementChange::Incompatible => TextTone::Bad,
     }
 }
 
-fn lines(found: &[NamespaceDiff]) -> Vec<String> {
+fn list_lines(found: &[NamespaceDiff]) -> Vec<String> {
     let mut lines = Vec::new();
     for space in found {
         for diff in &space.elements {
-            let change = paint(tone(diff.change), diff.change.as_str());
+            let change = paint(choose_tone(diff.change), diff.change.as_str());
             let name = format!("{{{}}}{}", space.namespace, diff.element);
             lines.extend(wrapped("", 4, &format!("{change}  {name}")));
-            lines.extend(diff.parts.iter().flat_map(|part| wrapped("  ", 6, &worded(space, part))));
+            lines.extend(diff.parts.iter().flat_map(|part| wrapped("  ", 6, &describe_change(space, part))));
         }
     }
     lines
 }
 
 /// A change with its places: `/order/n: the largest value was 9 and is 5 (old.xsd:3, new.xsd:4)`.
-fn worded(space: &NamespaceDiff, part: &PartChange) -> String {
+fn describe_change(space: &NamespaceDiff, part: &PartChange) -> String {
     let place = |file: &String, line: Option<u64>| line.map(|line| format!("{file}:{line}"));
     let places = [place(&space.files.0, part.old_line), place(&space.files.1, part.new_line)];
     let places: Vec<String> = places.into_iter().flatten().collect();

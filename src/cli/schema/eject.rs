@@ -30,13 +30,13 @@ impl Eject {
         self.place.write_what_is_said(screen)?;
         let file = self.place.file();
         let EjectedTexts { schema, file: text, comments } =
-            config::eject(file).map_err(|why| refuse(screen, why))?;
+            config::eject(file).map_err(|why| report_refusal(screen, why))?;
         let path = self.place.directory().join(&schema.name);
         write_new(screen, &path, &schema)?;
-        if let Err(error) = replace(file, &text) {
+        if let Err(error) = replace_file(file, &text) {
             // Without the file that names it, the schema would only block the next try.
             let _gone = fs::remove_file(&path);
-            return Err(hindered::unwritten(screen, file, "the organism's file", &error));
+            return Err(hindered::report_unwritten(screen, file, "the organism's file", &error));
         }
         let hash = Digest::of(&schema.text).to_string();
         if screen.json {
@@ -53,7 +53,7 @@ impl Eject {
     }
 }
 
-fn refuse(screen: Screen, why: NotEjected) -> CommandExit {
+fn report_refusal(screen: Screen, why: NotEjected) -> CommandExit {
     match why {
         NotEjected::Refused(refused) => {
             screen.say_drawn(refused.to_string().trim_end());
@@ -78,7 +78,7 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Command
         let told = |error| hindered::no_folder(screen, folder, "the folder of the schema", &error);
         fs::create_dir_all(folder).map_err(told)?;
     }
-    let hindered = |error: Error| hindered::unwritten(screen, path, "the schema", &error);
+    let hindered = |error: Error| hindered::report_unwritten(screen, path, "the schema", &error);
     let opened = fs::File::options().write(true).create_new(true).open(path);
     let mut file = opened.map_err(|error| {
         if error.kind() != ErrorKind::AlreadyExists {
@@ -97,7 +97,7 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Command
 }
 
 /// Replaces a file's text atomically. A byte order mark and the permissions are kept.
-fn replace(file: &Path, text: &str) -> Result<(), Error> {
+fn replace_file(file: &Path, text: &str) -> Result<(), Error> {
     // A link stays a link: its target is replaced.
     let file = fs::canonicalize(file)?;
     let before = fs::read(&file)?;

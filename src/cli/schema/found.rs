@@ -33,7 +33,7 @@ pub(super) struct Declared<'s> {
 }
 
 impl Schemas {
-    pub(super) fn of(place: &Place, screen: Screen) -> Result<Schemas, CommandExit> {
+    pub(super) fn read_schemas(place: &Place, screen: Screen) -> Result<Schemas, CommandExit> {
         let schemas = place.organism(screen)?.composition.schemas;
         // The core and envelope schemas come first, and are the same in every file of this version.
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
@@ -55,57 +55,59 @@ impl Schemas {
 
     /// The schema made from `payloads`.
     pub(super) fn payloads(&self) -> Option<&Schema> {
-        self.named(PAYLOADS)
+        self.find_schema(PAYLOADS)
     }
 
     /// The schema of that name.
-    pub(super) fn named(&self, name: &str) -> Option<&Schema> {
+    pub(super) fn find_schema(&self, name: &str) -> Option<&Schema> {
         self.own.iter().chain(&self.house).find(|schema| schema.name == name)
     }
 
     /// The schema of an element, or else of a name without its extension: `talk` is the vocabulary, unless something
     /// with that name is declared.
-    pub(super) fn meant(&self, screen: Screen, what: &str) -> Result<&Schema, CommandExit> {
-        if let Some(schema) = self.named(what) {
+    pub(super) fn find_meant(&self, screen: Screen, what: &str) -> Result<&Schema, CommandExit> {
+        if let Some(schema) = self.find_schema(what) {
             return Ok(schema);
         }
-        let is_declared = [&self.own, &self.house].iter().any(|schemas| !declared(schemas, what).is_empty());
-        let by_name = self.own.iter().chain(&self.house).find(|schema| bare(&schema.name) == what);
+        let is_declared =
+            [&self.own, &self.house].iter().any(|schemas| !find_declared(schemas, what).is_empty());
+        let by_name = self.own.iter().chain(&self.house).find(|schema| strip_extension(&schema.name) == what);
         match by_name.filter(|_| !is_declared) {
             Some(schema) => Ok(schema),
-            None => self.declaring(screen, what).map(|found| found.schema),
+            None => self.find_declaring(screen, what).map(|found| found.schema),
         }
     }
 
     /// The names of the schemas of the file.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.own.iter().map(|schema| bare(&schema.name)).collect()
+        self.own.iter().map(|schema| strip_extension(&schema.name)).collect()
     }
 
     /// The one schema that declares an element, named by its local name or as `{namespace}name`.
-    pub(super) fn declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, CommandExit> {
-        let mut found = declared(&self.own, element);
+    pub(super) fn find_declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, CommandExit> {
+        let mut found = find_declared(&self.own, element);
         if found.is_empty() {
-            found = declared(&self.house, element);
+            found = find_declared(&self.house, element);
         }
         if found.len() > 1 {
-            let namespaces = found.iter().map(|one| format!("  {}  in {}", qualified(one), one.schema.name));
+            let namespaces =
+                found.iter().map(|one| format!("  {}  in {}", qualify_name(one), one.schema.name));
             let which: Vec<String> = namespaces.collect();
             let told = format!("several schemas declare {element}; name one of\n{}", which.join("\n"));
             return Err(screen.fail(CommandExit::Usage, told));
         }
-        found.pop().ok_or_else(|| self.unknown(screen, element))
+        found.pop().ok_or_else(|| self.report_unknown(screen, element))
     }
 
     /// Reports that no schema declares an element, with the nearest declared one.
-    pub(super) fn unknown(&self, screen: Screen, element: &str) -> CommandExit {
+    pub(super) fn report_unknown(&self, screen: Screen, element: &str) -> CommandExit {
         let locals = |schemas: &[Schema]| -> Vec<String> {
-            models(schemas)
+            list_models(schemas)
                 .flat_map(|(_, model)| model.elements().map(str::to_owned).collect::<Vec<_>>())
                 .collect()
         };
         let (own, house) = (locals(&self.own), locals(&self.house));
-        let names = self.own.iter().chain(&self.house).map(|schema| bare(&schema.name));
+        let names = self.own.iter().chain(&self.house).map(|schema| strip_extension(&schema.name));
         let near = nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
         let fix = match near {
             Some(near) => format!("; did you mean {near}"),
@@ -121,7 +123,7 @@ impl Schemas {
 }
 
 /// The display name: without its extension for a schema of the house, unchanged for a file.
-fn bare(name: &str) -> &str {
+fn strip_extension(name: &str) -> &str {
     match name {
         "core.xsd" | "envelope.xsd" | "meta.xsd" => name.trim_end_matches(".xsd"),
         _ => name.trim_end_matches('/'),
@@ -129,24 +131,24 @@ fn bare(name: &str) -> &str {
 }
 
 /// The models of schemas, each read among all of them because it may import others.
-fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, SchemaModel)> {
+fn list_models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, SchemaModel)> {
     let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
     schemas
         .iter()
         .filter_map(move |schema| Some((schema, SchemaModel::read_among(&schema.text, &among).ok()?)))
 }
 
-fn declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
+fn find_declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
     let parts = element.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let (namespace, local) = parts.map_or((None, element), |(namespace, local)| (Some(namespace), local));
     let fits = |model: &SchemaModel| {
         namespace.is_none_or(|namespace| model.target_namespace() == namespace)
             && model.elements().any(|name| name == local)
     };
-    let found = models(schemas).filter(|(_, model)| fits(model));
+    let found = list_models(schemas).filter(|(_, model)| fits(model));
     found.map(|(schema, model)| Declared { schema, model, local: local.to_owned() }).collect()
 }
 
-fn qualified(one: &Declared<'_>) -> String {
+fn qualify_name(one: &Declared<'_>) -> String {
     format!("{{{}}}{}", one.model.target_namespace(), one.local)
 }

@@ -53,18 +53,18 @@ struct SideJudge<'s> {
 }
 
 /// Judges every message of a log.
-pub(super) fn judged(
+pub(super) fn judge_messages(
     looking: &Looking,
     old: &SchemaSide,
     new: &SchemaSide,
 ) -> Result<PastMessages, CommandExit> {
-    let (mut old, mut new) = (SideJudge::of(looking, old)?, SideJudge::of(looking, new)?);
+    let (mut old, mut new) = (SideJudge::compile_side(looking, old)?, SideJudge::compile_side(looking, new)?);
     let fault = |fault: LogFault| looking.fault(&fault);
     let last = looking.reader.last().map_err(fault)?;
     let (mut past, mut told) = (PastMessages::default(), TOLD);
     for placed in looking.reader.records_after(Position(0)).up_to(last) {
         let (position, record) = placed.map_err(fault)?;
-        past.take(&mut old, &mut new, position, &record);
+        past.take_record(&mut old, &mut new, position, &record);
         if position.0 >= told {
             told += TOLD;
             looking.screen.progress(&format!("{} of {} records judged", position.0, last.0));
@@ -75,7 +75,7 @@ pub(super) fn judged(
 }
 
 impl PastMessages {
-    fn take(
+    fn take_record(
         &mut self,
         old: &mut SideJudge<'_>,
         new: &mut SideJudge<'_>,
@@ -89,7 +89,7 @@ impl PastMessages {
         }
         let Ok(payload) = Payload::read(&record.body, &DocumentLimits::FROM_PUMP) else { return };
         let namespace = payload.name().ns.to_string();
-        if old.schema(&namespace).is_none() && new.schema(&namespace).is_none() {
+        if old.find_schema(&namespace).is_none() && new.find_schema(&namespace).is_none() {
             return;
         }
         if record.parts.has_erased() {
@@ -97,7 +97,7 @@ impl PastMessages {
             return;
         }
         self.messages += 1;
-        match (old.refuses(&namespace, &record.body), new.refuses(&namespace, &record.body)) {
+        match (old.find_refusal(&namespace, &record.body), new.find_refusal(&namespace, &record.body)) {
             (None, None) => {}
             (Some(_), None) => self.newly_accepted += 1,
             (Some(_), Some(_)) => self.refused_by_both += 1,
@@ -112,7 +112,7 @@ impl PastMessages {
     }
 
     /// For people.
-    pub(super) fn lines(&self, log: &Path) -> Vec<String> {
+    pub(super) fn list_lines(&self, log: &Path) -> Vec<String> {
         let all = if self.messages == 1 {
             "1 past message".to_owned()
         } else {
@@ -161,21 +161,21 @@ impl PastMessages {
 }
 
 impl<'s> SideJudge<'s> {
-    fn of(looking: &Looking, side: &'s SchemaSide) -> Result<SideJudge<'s>, CommandExit> {
+    fn compile_side(looking: &Looking, side: &'s SchemaSide) -> Result<SideJudge<'s>, CommandExit> {
         let judge = LibxmlJudge::compile(&side.sources)
             .map_err(|error| looking.screen.fail(CommandExit::Usage, error))?;
         Ok(SideJudge { side, judge })
     }
 
     /// The schema of a namespace, and its place among the sources.
-    fn schema(&self, namespace: &str) -> Option<(usize, CompiledSchemaId)> {
+    fn find_schema(&self, namespace: &str) -> Option<(usize, CompiledSchemaId)> {
         let at = self.side.models.iter().position(|model| model.target_namespace() == namespace)?;
         Some((at, self.judge.schemas().nth(at)?))
     }
 
     /// Why these schemas refuse a payload; `None` if they accept it.
-    fn refuses(&mut self, namespace: &str, body: &[u8]) -> Option<String> {
-        let Some((at, schema)) = self.schema(namespace) else {
+    fn find_refusal(&mut self, namespace: &str, body: &[u8]) -> Option<String> {
+        let Some((at, schema)) = self.find_schema(namespace) else {
             return Some("no schema has this namespace any more".to_owned());
         };
         match self.judge.judge(schema, body) {

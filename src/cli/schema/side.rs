@@ -28,8 +28,8 @@ pub(super) struct SchemaSide {
 
 impl SchemaSide {
     /// Reads the schemas of a file or a folder, and compiles them where nothing can break.
-    pub(super) fn of(screen: Screen, path: &Path) -> Result<SchemaSide, CommandExit> {
-        let sources = sources(screen, path)?;
+    pub(super) fn read_side(screen: Screen, path: &Path) -> Result<SchemaSide, CommandExit> {
+        let sources = read_sources(screen, path)?;
         if let Some(Err(failed)) = SchemaTrial::beside().and_then(|trial| trial.compile(&sources)) {
             let name = sources.get(failed.at).map_or("", |source| &source.name);
             let line = failed.line.map_or_else(String::new, |line| format!(":{line}"));
@@ -38,7 +38,7 @@ impl SchemaSide {
                 TrialOutcome::Processor | TrialOutcome::Wall => "compiling it takes too long",
                 TrialOutcome::Memory => "compiling it takes too much memory",
             };
-            return Err(refused(screen, &format!("{name}{line}: {why}"), "a schema that compiles"));
+            return Err(report_refusal(screen, &format!("{name}{line}: {why}"), "a schema that compiles"));
         }
         let among: Vec<(&str, &[u8])> =
             sources.iter().map(|source| (source.name.as_str(), source.xsd.as_slice())).collect();
@@ -46,32 +46,32 @@ impl SchemaSide {
         for source in &sources {
             models.push(SchemaModel::read_among(&source.xsd, &among).map_err(|violations| {
                 let Some(first) = violations.first() else {
-                    return refused(screen, &source.name, "a schema of the profile");
+                    return report_refusal(screen, &source.name, "a schema of the profile");
                 };
                 let file = first.document.as_ref().unwrap_or(&source.name);
                 let words =
                     format!("{file}:{}:{}: {}: {}", first.line, first.column, first.construct, first.message);
-                refused(screen, &words, &first.fix)
+                report_refusal(screen, &words, &first.fix)
             })?);
         }
         Ok(SchemaSide { sources, models })
     }
 
     /// The schema of a namespace.
-    pub(super) fn declaring(&self, namespace: &str) -> Option<(&SchemaModel, &SchemaSource)> {
+    pub(super) fn find_schema(&self, namespace: &str) -> Option<(&SchemaModel, &SchemaSource)> {
         let both = self.models.iter().zip(&self.sources);
         both.into_iter().find(|(model, _)| model.target_namespace() == namespace)
     }
 }
 
-fn refused(screen: Screen, words: &str, fix: &str) -> CommandExit {
+fn report_refusal(screen: Screen, words: &str, fix: &str) -> CommandExit {
     let exit = screen.fail(CommandExit::Usage, words);
     screen.say(format!("  try: {fix}"));
     exit
 }
 
 /// The schemas of a path: those of an organism's file, those of a folder, or the one file.
-fn sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, CommandExit> {
+fn read_sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, CommandExit> {
     let is_yaml = |path: &Path| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let organism = path.join("organism.yaml");
     if is_yaml(path) || organism.is_file() {
@@ -84,32 +84,37 @@ fn sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, CommandExit
             .collect());
     }
     if !path.is_dir() {
-        return Ok(vec![source(screen, path)?]);
+        return Ok(vec![read_source(screen, path)?]);
     }
-    let entries = std::fs::read_dir(path)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a folder of schemas", &error))?;
+    let entries = std::fs::read_dir(path).map_err(|error| {
+        hindered::report_unread(screen, CommandExit::Usage, path, "a folder of schemas", &error)
+    })?;
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<PathBuf> =
         files.filter(|file| file.extension().is_some_and(|ending| ending == "xsd")).collect();
     files.sort();
     if files.is_empty() || files.len() > FILES {
         let words = format!("{}: it has {} files *.xsd, and no organism.yaml", path.display(), files.len());
-        return Err(refused(screen, &words, "the path of a schema, of an organism's file, or of its folder"));
+        return Err(report_refusal(
+            screen,
+            &words,
+            "the path of a schema, of an organism's file, or of its folder",
+        ));
     }
-    files.iter().map(|file| source(screen, file)).collect()
+    files.iter().map(|file| read_source(screen, file)).collect()
 }
 
-fn source(screen: Screen, path: &Path) -> Result<SchemaSource, CommandExit> {
+fn read_source(screen: Screen, path: &Path) -> Result<SchemaSource, CommandExit> {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(path)?.take(BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let xsd =
-        read().map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a schema", &error))?;
+    let xsd = read()
+        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a schema", &error))?;
     if xsd.len() as u64 > BYTES {
         let words = format!("{}: it has more than {BYTES} bytes", path.display());
-        return Err(refused(screen, &words, "a schema, or split it over several"));
+        return Err(report_refusal(screen, &words, "a schema, or split it over several"));
     }
     Ok(SchemaSource { name: path.display().to_string(), xsd })
 }

@@ -29,7 +29,7 @@ struct Wait {
 
 impl AwaitedParty {
     /// Takes the next record of the answer's tree.
-    pub(super) fn note(&mut self, record: &ApiRecord) {
+    pub(super) fn take_record(&mut self, record: &ApiRecord) {
         if record.kind != "attempt" {
             return;
         }
@@ -45,7 +45,7 @@ impl AwaitedParty {
     }
 
     /// The words for the sender and the record, if the wait is long enough and news.
-    pub(super) fn news(&mut self) -> Option<(String, ApiRecord)> {
+    pub(super) fn take_news(&mut self) -> Option<(String, ApiRecord)> {
         let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= QUIET)?;
         if self.told.as_ref() == Some(&wait.outage) {
             return None;

@@ -47,8 +47,8 @@ impl Phrase {
     }
 
     /// Takes text that continues the earlier text.
-    pub(super) fn push(&mut self, words: &str) {
-        words.chars().for_each(|character| self.take(character));
+    pub(super) fn push_text(&mut self, words: &str) {
+        words.chars().for_each(|character| self.take_character(character));
         let beyond = self.text.len().saturating_sub(KEPT);
         if beyond > 0 {
             self.text.drain(..self.text.ceil_char_boundary(beyond));
@@ -56,7 +56,7 @@ impl Phrase {
     }
 
     /// Takes complete text.
-    pub(super) fn say(&mut self, words: &str) {
+    pub(super) fn set_text(&mut self, words: &str) {
         let text = words.get(..words.floor_char_boundary(KEPT)).unwrap_or_default();
         *self = Phrase { text: text.to_owned(), is_over: true, is_whole: true, ..Phrase::default() };
     }
@@ -90,18 +90,22 @@ impl Phrase {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    fn take(&mut self, character: char) {
+    fn take_character(&mut self, character: char) {
         let Some(tag) = &mut self.tag else {
-            return if character == '<' { self.tag = Some(String::new()) } else { self.letter(character) };
+            return if character == '<' {
+                self.tag = Some(String::new())
+            } else {
+                self.push_letter(character)
+            };
         };
         match character {
             '>' => {
                 let tag = self.tag.take().unwrap_or_default();
-                self.tagged(&tag);
+                self.end_tag(&tag);
             }
             '<' => {
                 let text = self.tag.replace(String::new()).unwrap_or_default();
-                self.literal(&text);
+                self.push_literal(&text);
             }
             other => {
                 tag.push(other);
@@ -109,19 +113,19 @@ impl Phrase {
                     tag.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?' | '_'));
                 if !begins || tag.len() > TAG {
                     let text = self.tag.take().unwrap_or_default();
-                    self.literal(&text);
+                    self.push_literal(&text);
                 }
             }
         }
     }
 
     /// Text that looked like a tag.
-    fn literal(&mut self, text: &str) {
-        self.letter('<');
-        text.chars().for_each(|character| self.letter(character));
+    fn push_literal(&mut self, text: &str) {
+        self.push_letter('<');
+        text.chars().for_each(|character| self.push_letter(character));
     }
 
-    fn letter(&mut self, character: char) {
+    fn push_letter(&mut self, character: char) {
         let is_blank = character.is_whitespace();
         if let Kind::Calls(_) = self.kind {
             if !self.is_over {
@@ -135,7 +139,7 @@ impl Phrase {
             }
         }
         if self.is_over && !is_blank {
-            self.begin(Kind::Says);
+            self.begin_kind(Kind::Says);
         }
         self.is_fresh = character == '\n' || (self.is_fresh && is_blank);
         // Of spoken text, only the current line is shown.
@@ -145,7 +149,7 @@ impl Phrase {
         self.text.push(character);
     }
 
-    fn begin(&mut self, kind: Kind) {
+    fn begin_kind(&mut self, kind: Kind) {
         (self.kind, self.is_over, self.has_value, self.is_whole) = (kind, false, false, false);
         self.text.clear();
         self.open.clear();
@@ -158,7 +162,7 @@ impl Phrase {
         self.has_value = true;
     }
 
-    fn tagged(&mut self, tag: &str) {
+    fn end_tag(&mut self, tag: &str) {
         let is_end = tag.starts_with('/');
         let inside = tag.trim_start_matches('/').trim_end_matches('/');
         let name = inside.split_whitespace().next().unwrap_or_default();
@@ -169,7 +173,7 @@ impl Phrase {
         if self.kind == Kind::Thinks && !self.is_over {
             return match is_end && THOUGHTS.contains(&name) {
                 true => (self.is_over, self.is_fresh) = (true, true),
-                false => self.literal(&format!("{tag}>")),
+                false => self.push_literal(&format!("{tag}>")),
             };
         }
         if matches!(self.kind, Kind::Calls(_)) && !self.is_over {
@@ -179,13 +183,13 @@ impl Phrase {
             return (self.is_over, self.is_fresh) = (true, true);
         }
         if is_end || !self.is_fresh {
-            return self.literal(&format!("{tag}>"));
+            return self.push_literal(&format!("{tag}>"));
         }
         if THOUGHTS.contains(&name) {
-            return self.begin(Kind::Thinks);
+            return self.begin_kind(Kind::Thinks);
         }
-        self.begin(Kind::Calls(name.to_owned()));
-        self.attributes(inside);
+        self.begin_kind(Kind::Calls(name.to_owned()));
+        self.read_attributes(inside);
         self.is_over = tag.ends_with('/');
     }
 
@@ -204,13 +208,13 @@ impl Phrase {
         }
         self.open.push(name.to_owned());
         self.has_value = false;
-        self.attributes(inside);
+        self.read_attributes(inside);
         if is_empty {
             self.open.pop();
         }
     }
 
-    fn attributes(&mut self, inside: &str) {
+    fn read_attributes(&mut self, inside: &str) {
         let Some((_, mut rest)) = inside.split_once(char::is_whitespace) else { return };
         while let Some((name, behind)) = rest.split_once('=') {
             let behind = behind.trim_start();
@@ -296,7 +300,7 @@ mod tests {
 
     fn of(pieces: &[&str]) -> String {
         let mut phrase = Phrase::new();
-        pieces.iter().for_each(|piece| phrase.push(piece));
+        pieces.iter().for_each(|piece| phrase.push_text(piece));
         phrase.lead() + &phrase.text()
     }
 
@@ -348,12 +352,12 @@ mod tests {
             let mut phrase = Phrase::new();
             for _ in 0..60 {
                 dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                phrase.push(&alphabet[(dice >> 16) as usize % alphabet.len()].to_string());
+                phrase.push_text(&alphabet[(dice >> 16) as usize % alphabet.len()].to_string());
             }
             let _shown = phrase.lead() + &phrase.text();
         }
         let mut phrase = Phrase::new();
-        (0..3000).for_each(|_| phrase.push("é☕ "));
+        (0..3000).for_each(|_| phrase.push_text("é☕ "));
         assert!(phrase.text.len() <= KEPT, "{}", phrase.text.len());
     }
 }

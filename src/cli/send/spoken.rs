@@ -15,12 +15,12 @@ use systole_show::columns::{cut, plain};
 const WORDS: usize = 400;
 
 /// Shows the record that ended a question.
-pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
+pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) {
     match ending {
         CallResult::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
         CallResult::Failed(code) => show_failure(screen, code, record),
         CallResult::Reported => {
-            let text = read(record).map(|payload| payload.text()).unwrap_or_default();
+            let text = read_payload(record).map(|payload| payload.text()).unwrap_or_default();
             // The cause is on the first line. What was reached or said before the end is below it.
             let (cause, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
             screen.error_drawn(&format!("{}: {}", record.from, plain(cause)));
@@ -30,10 +30,10 @@ pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
             screen.say(format!("  try: systole log {}, which shows why", record.thread));
         }
         CallResult::Partial => {
-            screen.show(&read(record).map(|payload| payload.text()).unwrap_or_default());
+            screen.show(&read_payload(record).map(|payload| payload.text()).unwrap_or_default());
             say_partial(screen, record);
         }
-        CallResult::Answered => match read(record).filter(is_words) {
+        CallResult::Answered => match read_payload(record).filter(is_words) {
             Some(answer) => screen.show(&answer.text()),
             None => screen.show(&record.body),
         },
@@ -44,7 +44,7 @@ pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
 pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
     let Some(error) = told(record.body.as_bytes()) else {
         // A call that ends at a budget names the budget; the fix is that of its code.
-        screen.error_drawn(&format!("{code}: {}", words(record)));
+        screen.error_drawn(&format!("{code}: {}", read_words(record)));
         if let Some(code) = Code::parse(code) {
             screen.say(format!("  try: {}", code.fix()));
         }
@@ -72,12 +72,12 @@ fn is_words(payload: &Payload) -> bool {
     name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
 }
 
-fn read(record: &ApiRecord) -> Option<Payload> {
+fn read_payload(record: &ApiRecord) -> Option<Payload> {
     Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
 }
 
 /// The content of a core payload: its text, or without text its summary from the log.
-fn words(record: &ApiRecord) -> String {
-    let text = read(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
+fn read_words(record: &ApiRecord) -> String {
+    let text = read_payload(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
     text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, WORDS))
 }

@@ -9,7 +9,7 @@ use systole_kit::writer::visible;
 
 use super::Screen;
 use super::phrase::Phrase;
-use crate::cli::awaited::{Work, works};
+use crate::cli::awaited::{Work, describe_work};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
@@ -55,7 +55,7 @@ pub(super) struct Tail {
 /// The next output begins on a new line.
 impl Drop for Tail {
     fn drop(&mut self) {
-        self.clear();
+        self.clear_shown();
     }
 }
 
@@ -80,7 +80,7 @@ impl Tail {
     }
 
     /// Takes more words of a listener.
-    pub(super) fn hear(&mut self, spoken: &ProgressReport) {
+    pub(super) fn take_report(&mut self, spoken: &ProgressReport) {
         if !self.watched {
             return;
         }
@@ -94,14 +94,14 @@ impl Tail {
             *phrase = Phrase::new();
         }
         if spoken.whole {
-            phrase.say(&spoken.words);
+            phrase.set_text(&spoken.words);
         } else {
-            phrase.push(&spoken.words);
+            phrase.push_text(&spoken.words);
         }
         if phrase.is_blank() {
             return;
         }
-        let columns = columns();
+        let columns = count_columns();
         let lead = cut(&visible(&format!("{}{}", spoken.listener, phrase.lead().as_str())), columns / 2);
         let text = plain(&phrase.text());
         let room = columns.saturating_sub(width(&lead));
@@ -111,12 +111,12 @@ impl Tail {
         };
         let line = format!("{lead}{text}");
         (self.last, self.quiet) = (Some(place), 0);
-        self.write(line);
+        self.write_below(line);
     }
 
     /// Takes the picture of the run, if there is one and a record may have changed it. Not more often than a person sees:
     /// each look reads the log.
-    pub(super) fn look(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
+    pub(super) fn take_picture(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
         let now = WallClock.now();
         let is_soon = self.looked.is_some_and(|looked| now.since(looked) < GLANCE);
         if self.watched && self.is_old && !is_soon {
@@ -131,43 +131,43 @@ impl Tail {
     }
 
     /// Leaves the picture on the screen as it is in the end, if it says more than the answer alone.
-    pub(super) fn leave(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
+    pub(super) fn leave_picture(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
         if self.has_picture() {
             (self.is_old, self.looked) = (true, None);
-            self.look(picture);
-            self.clear();
+            self.take_picture(picture);
+            self.clear_shown();
             let run = self.picture.take().filter(|run| run.steps.len() > 1);
-            let lines = run.map(|run| picture::draw(&run, WallClock.now(), columns()));
+            let lines = run.map(|run| picture::draw(&run, WallClock.now(), count_columns()));
             lines.into_iter().flatten().for_each(|line| self.screen.say_drawn(&line));
         }
     }
 
     /// Runs once per second: shows who works, unless a listener is speaking.
-    pub(super) fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+    pub(super) fn tick_second(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
         self.quiet = self.quiet.saturating_add(1);
         if !self.watched {
             return;
         }
         if self.last.is_some() && self.quiet < QUIET {
             let line = std::mem::take(&mut self.line);
-            return if self.has_picture() { self.write(line) } else { self.line = line };
+            return if self.has_picture() { self.write_below(line) } else { self.line = line };
         }
         self.last = None;
-        match works(self.work.get_or_insert_with(at_work), WallClock.now()) {
-            Some(line) => self.write(cut(&line, columns())),
-            None if self.has_picture() => self.write(String::new()),
-            None => self.clear(),
+        match describe_work(self.work.get_or_insert_with(at_work), WallClock.now()) {
+            Some(line) => self.write_below(cut(&line, count_columns())),
+            None if self.has_picture() => self.write_below(String::new()),
+            None => self.clear_shown(),
         }
     }
 
     /// Notes another record, after which others may be working.
-    pub(super) fn note(&mut self) {
+    pub(super) fn note_record(&mut self) {
         self.work = None;
         self.is_old = true;
     }
 
     /// Removes what is shown, before other output.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear_shown(&mut self) {
         self.last = None;
         let shown = std::mem::take(&mut self.shown);
         if shown > 0 {
@@ -176,8 +176,8 @@ impl Tail {
     }
 
     /// Shows the picture with a line below it.
-    fn write(&mut self, line: String) {
-        let drawn = self.picture.as_ref().map(|run| picture::draw(run, WallClock.now(), columns()));
+    fn write_below(&mut self, line: String) {
+        let drawn = self.picture.as_ref().map(|run| picture::draw(run, WallClock.now(), count_columns()));
         let mut lines = drawn.unwrap_or_default();
         let room = self.screen.talk_rows().saturating_sub(2).max(1);
         if lines.len() > room {
@@ -202,6 +202,6 @@ impl Tail {
 }
 
 /// The columns of the terminal minus the last one, after which some terminals begin a new line.
-fn columns() -> usize {
+fn count_columns() -> usize {
     talk_columns().saturating_sub(1)
 }

@@ -11,8 +11,8 @@ use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 use super::super::here as process;
 use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
-use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
-use crate::cli::elsewhere::{OrganismElsewhere, unheard};
+use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, report_receipt, too_late};
+use crate::cli::elsewhere::{OrganismElsewhere, report_silence};
 use crate::cli::refused;
 use systole_core::types::ids::ThreadId;
 use systole_doors::api_types::ApiReceipt;
@@ -22,7 +22,7 @@ use systole_doors::client::DoorClient;
 const TICK: Duration = Duration::from_secs(1);
 
 /// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
-pub(in crate::cli) fn elsewhere(
+pub(in crate::cli) fn send_elsewhere(
     screen: Screen,
     client: Arc<DoorClient>,
     log: Option<&Path>,
@@ -35,48 +35,52 @@ pub(in crate::cli) fn elsewhere(
             Ok(signals) => signals,
             Err(exit) => return *came.insert(exit),
         };
-        came = Box::pin(one(screen, &Way::Elsewhere(&elsewhere), parcel, &mut signals)).await;
+        came = Box::pin(send_and_wait(screen, &Way::Elsewhere(&elsewhere), parcel, &mut signals)).await;
         came.unwrap_or(CommandExit::Unavailable)
     });
     came.map(|_| exit)
 }
 
 /// The whole way through an organism on another machine.
-pub(in crate::cli) fn afar(screen: Screen, organism: &OrganismElsewhere, parcel: &Parcel) -> CommandExit {
-    elsewhere(screen, organism.client.clone(), None, parcel).unwrap_or_else(|| organism.gone())
+pub(in crate::cli) fn send_afar(
+    screen: Screen,
+    organism: &OrganismElsewhere,
+    parcel: &Parcel,
+) -> CommandExit {
+    send_elsewhere(screen, organism.client.clone(), None, parcel).unwrap_or_else(|| organism.report_gone())
 }
 
 /// The whole way through an organism in this process.
-pub(in crate::cli) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> CommandExit {
+pub(in crate::cli) fn send_here(screen: Screen, place: &Place, parcel: &Parcel) -> CommandExit {
     process::with_runtime(screen, async {
-        Box::pin(whole(screen, place, parcel)).await.unwrap_or_else(|e| e)
+        Box::pin(try_here(screen, place, parcel)).await.unwrap_or_else(|e| e)
     })
 }
 
-async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<CommandExit, CommandExit> {
+async fn try_here(screen: Screen, place: &Place, parcel: &Parcel) -> Result<CommandExit, CommandExit> {
     let file = place.organism(screen)?;
     let mut signals = Signals::listen(screen)?;
-    let organism = Box::pin(process::start(screen, place, file)).await?;
-    let exit = Box::pin(one(screen, &Way::Here(&organism), parcel, &mut signals)).await;
+    let organism = Box::pin(process::start_organism(screen, place, file)).await?;
+    let exit = Box::pin(send_and_wait(screen, &Way::Here(&organism), parcel, &mut signals)).await;
     let exit = exit
         .unwrap_or_else(|| screen.fail(CommandExit::Unavailable, "the organism ended before it answered"));
     // Other pending replies may arrive during the grace period, but not longer.
     let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
     tokio::select! {
-        ended = organism.stop(grace) => Ok(process::ended(screen, &ended).unwrap_or(exit)),
+        ended = organism.stop(grace) => Ok(process::report_end(screen, &ended).unwrap_or(exit)),
         _ = signals.next() => Err(CommandExit::Stopped),
     }
 }
 
 /// Hands the payload to an organism and waits for its answer; `None` if no organism took it.
-pub(in crate::cli) async fn one(
+pub(in crate::cli) async fn send_and_wait(
     screen: Screen,
     way: &Way<'_>,
     parcel: &Parcel,
     signals: &mut Signals,
 ) -> Option<CommandExit> {
     let until = parcel.timeout.map(|limit| Instant::now() + limit);
-    let mut handing = pin!(way.hand(parcel));
+    let mut handing = pin!(way.hand_in(parcel));
     // Whether it is accepted must be known before it can be cancelled.
     let mut is_over = false;
     let decided = loop {
@@ -89,14 +93,14 @@ pub(in crate::cli) async fn one(
         Decided::Done(receipt) => receipt,
         Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
         Decided::NoOrganism => return None,
-        Decided::Unheard(fault) => return Some(unheard(screen, &fault)),
+        Decided::Unheard(fault) => return Some(report_silence(screen, &fault)),
     };
-    taken(screen, &receipt, parcel);
+    report_receipt(screen, &receipt, parcel);
     if !parcel.wait {
         return Some(CommandExit::Done);
     }
     if !is_over {
-        let waiting = wait(screen, way, &receipt, parcel.spoken);
+        let waiting = wait_for_answer(screen, way, &receipt, parcel.spoken);
         tokio::select! {
             exit = ended_by(until, waiting) => {
                 return Some(exit.unwrap_or_else(|| too_late(screen, &receipt)));
@@ -105,7 +109,7 @@ pub(in crate::cli) async fn one(
         }
     }
     tokio::select! {
-        () = halted(screen, way, &receipt, parcel.spoken) => {}
+        () = handle_interrupt(screen, way, &receipt, parcel.spoken) => {}
         // A second signal ends the wait for the cancellation.
         _ = signals.next() => {}
     }
@@ -113,7 +117,7 @@ pub(in crate::cli) async fn one(
 }
 
 /// If a person asked in words and interrupts, the work is cancelled too; a sent payload continues.
-async fn halted(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) {
+async fn handle_interrupt(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) {
     let goes_on = match way {
         Way::Here(_) => " goes on at the next start",
         Way::Elsewhere(_) => " goes on",
@@ -122,10 +126,10 @@ async fn halted(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: boo
     let Some(thread) = thread else {
         return screen.say(format!("stopping; thread {}{goes_on}", receipt.thread));
     };
-    match way.cancel(&thread).await {
+    match way.cancel_thread(&thread).await {
         Decided::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
         Decided::Refused(refusal) => refused::say(screen, &refusal),
-        Decided::NoOrganism => screen.say(stopped(&receipt.thread)),
+        Decided::NoOrganism => screen.say(describe_stopped(&receipt.thread)),
         Decided::Unheard(unheard) => {
             screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));
             screen.say(format!("  try: systole cancel {}", receipt.thread));
@@ -134,7 +138,7 @@ async fn halted(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: boo
 }
 
 /// The message about a thread whose organism is gone.
-fn stopped(thread: &str) -> String {
+fn describe_stopped(thread: &str) -> String {
     format!("the organism stopped before the answer; thread {thread} goes on when it runs again")
 }
 
@@ -147,14 +151,14 @@ async fn ended_by<T>(until: Option<Instant>, work: impl Future<Output = T>) -> O
 }
 
 /// Follows the log until the answer comes, and shows progress reports.
-async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) -> CommandExit {
+async fn wait_for_answer(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) -> CommandExit {
     let mut waiter = Waiter::new(screen, receipt, spoken, way);
     if way.is_paused(&receipt.thread)
-        && let Some(exit) = waiter.halt()
+        && let Some(exit) = waiter.exit_if_held()
     {
         return exit;
     }
-    let mut source = way.follow(receipt);
+    let mut source = way.follow_receipt(receipt);
     let mut ticks = tokio::time::interval(TICK);
     // The first tick comes at once, and missed ticks are not made up for.
     ticks.tick().await;
@@ -171,15 +175,15 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool)
         };
         match next {
             Next::Record(record) => {
-                if let Some(exit) = waiter.take(&record) {
+                if let Some(exit) = waiter.take_record(&record) {
                     return exit;
                 }
             }
-            Next::Spoken(spoken) => waiter.hear(&spoken),
-            Next::Fallen(words) => waiter.say(&words),
+            Next::Spoken(spoken) => waiter.take_report(&spoken),
+            Next::Fallen(words) => waiter.print_message(&words),
             Next::Ended => {
                 drop(waiter);
-                return screen.fail(CommandExit::Unavailable, stopped(&receipt.thread));
+                return screen.fail(CommandExit::Unavailable, describe_stopped(&receipt.thread));
             }
             Next::Fault(fault) => {
                 drop(waiter);
@@ -187,7 +191,7 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool)
             }
             Next::Unheard(fault) => {
                 drop(waiter);
-                return unheard(screen, &fault);
+                return report_silence(screen, &fault);
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parcel;
-use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, picture, waits_for_a_person};
+use crate::cli::awaited::{UpToAPerson, Work, at_work, draw_picture, is_paused, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
 use systole_core::types::ids::{Name, ThreadId};
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Elsewhere {
 
 impl Elsewhere {
     /// Runs a look at the log as it is now. A log that cannot be read shows nothing.
-    fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
+    fn look_at_log<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match &self.log {
             // Opened for each look: a log that is still open when its organism stops remains in two files.
             Some(log) => sqlite::open_reading(log).map_or_else(|_| T::default(), |reader| look(&reader)),
@@ -77,18 +77,18 @@ pub(in crate::cli) enum Way<'a> {
 
 impl Way<'_> {
     /// Hands the parcel in.
-    pub(super) async fn hand(&self, parcel: &Parcel) -> Decided<ApiReceipt> {
+    pub(super) async fn hand_in(&self, parcel: &Parcel) -> Decided<ApiReceipt> {
         match self {
             Way::Here(organism) => hand_here(organism, parcel).await,
             Way::Elsewhere(elsewhere) => {
                 let (client, parcel) = (elsewhere.client.clone(), parcel.clone());
-                apart(move || parcel.post(&client)).await.map_or(Decided::NoOrganism, Decided::from)
+                run_apart(move || parcel.post_to(&client)).await.map_or(Decided::NoOrganism, Decided::from)
             }
         }
     }
 
     /// Ends a thread and everything below it.
-    pub(super) async fn cancel(&self, thread: &ThreadId) -> Decided<()> {
+    pub(super) async fn cancel_thread(&self, thread: &ThreadId) -> Decided<()> {
         match self {
             Way::Here(organism) => {
                 match organism.handle().cancel_thread(Name::operator(), thread.clone()).await {
@@ -101,7 +101,7 @@ impl Way<'_> {
             }
             Way::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
-                let cancelled = apart(move || client.cancel_thread(thread.as_str())).await;
+                let cancelled = run_apart(move || client.cancel_thread(thread.as_str())).await;
                 cancelled.map_or(Decided::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }
@@ -109,45 +109,45 @@ impl Way<'_> {
 
     /// Whether a thread, or everything, is paused. If the log cannot be read here, the answer is no.
     pub(super) fn is_paused(&self, thread: &str) -> bool {
-        self.looks(|reader| is_paused(reader, thread))
+        self.look_at_log(|reader| is_paused(reader, thread))
     }
 
     /// Whether only a person can continue a thread.
     pub(super) fn waits_for_a_person(&self, thread: &str) -> Option<UpToAPerson> {
-        self.looks(|reader| waits_for_a_person(reader, thread))
+        self.look_at_log(|reader| waits_for_a_person(reader, thread))
     }
 
     /// Who works on a thread and below it. Another machine is not asked each second.
     pub(super) fn at_work(&self, thread: &str) -> Vec<Work> {
         match self {
             Way::Elsewhere(Elsewhere { log: None, .. }) => Vec::new(),
-            _ => self.looks(|reader| at_work(reader, thread)),
+            _ => self.look_at_log(|reader| at_work(reader, thread)),
         }
     }
 
     /// The picture of the newest run in a thread. Another machine is not asked each second.
-    pub(super) fn picture(&self, thread: &str) -> Option<RunPicture> {
+    pub(super) fn read_picture(&self, thread: &str) -> Option<RunPicture> {
         match self {
             Way::Elsewhere(Elsewhere { log: None, .. }) => None,
-            _ => self.looks(|reader| picture(reader, thread)),
+            _ => self.look_at_log(|reader| draw_picture(reader, thread)),
         }
     }
 
     /// A record for programs, with the form of its payload.
-    pub(super) fn dressed(&self, record: &ApiRecord) -> serde_json::Value {
-        self.looks(|reader| Some(Forms::default().record(reader, record)))
+    pub(super) fn add_form(&self, record: &ApiRecord) -> serde_json::Value {
+        self.look_at_log(|reader| Some(Forms::default().record(reader, record)))
             .unwrap_or_else(|| serde_json::to_value(record).unwrap_or_default())
     }
 
-    fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
+    fn look_at_log<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
             Way::Here(organism) => look(&**organism.handle().reader()),
-            Way::Elsewhere(elsewhere) => elsewhere.looks(look),
+            Way::Elsewhere(elsewhere) => elsewhere.look_at_log(look),
         }
     }
 
     /// Follows the outcome of a parcel, from its receipt on.
-    pub(super) fn follow(&self, receipt: &ApiReceipt) -> Source {
+    pub(super) fn follow_receipt(&self, receipt: &ApiReceipt) -> Source {
         let own = ThreadId::parse(&receipt.thread).ok();
         let from = receipt.position;
         match self {
@@ -164,7 +164,7 @@ impl Way<'_> {
                 let (to_us, events) = mpsc::channel(AHEAD);
                 let (client, thread) = (elsewhere.client.clone(), receipt.thread.clone());
                 // It ends with the stream, or when the receiver is gone.
-                std::thread::spawn(move || tell(&client, from, &thread, &to_us));
+                std::thread::spawn(move || pass_events(&client, from, &thread, &to_us));
                 let log = elsewhere.log.clone();
                 Source::Elsewhere(Box::new(Outside { events, own, at: from, log, rest: None }))
             }
@@ -221,7 +221,7 @@ impl Inside {
             }
             match self.watching.next().await {
                 Ok(Some(FollowerBatch::Records(records))) => {
-                    records.into_iter().for_each(|record| self.sort(record))
+                    records.into_iter().for_each(|record| self.sort_record(record))
                 }
                 Ok(Some(FollowerBatch::Spoken(spoken))) => return Next::Spoken(spoken),
                 Ok(None) => return Next::Ended,
@@ -230,7 +230,7 @@ impl Inside {
         }
     }
 
-    fn sort(&mut self, record: ApiRecord) {
+    fn sort_record(&mut self, record: ApiRecord) {
         if let Some(words) = live::fallen(&record).filter(|_| record.position > self.began) {
             self.came.push_back(Next::Fallen(words));
         }
@@ -271,13 +271,14 @@ impl Outside {
             }
         }
         let (log, at, own) = (self.log.as_deref(), self.at, self.own.as_ref());
-        let rest = self.rest.get_or_insert_with(|| log.map(|log| beyond(log, at, own)).unwrap_or_default());
+        let rest =
+            self.rest.get_or_insert_with(|| log.map(|log| read_beyond(log, at, own)).unwrap_or_default());
         rest.pop_front().map_or(Next::Ended, |record| Next::Record(Box::new(record)))
     }
 }
 
 /// The records of a thread on disk after a position: written but not sent any more.
-fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
+fn read_beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
     // A log that cannot be read adds nothing.
     let Ok(reader) = sqlite::open_reading(log) else { return VecDeque::new() };
     let reader: &dyn LogReader = &reader;
@@ -287,7 +288,7 @@ fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
 }
 
 /// Reads events for a waiting receiver.
-fn tell(
+fn pass_events(
     client: &DoorClient,
     from: u64,
     thread: &str,
@@ -301,7 +302,7 @@ fn tell(
 }
 
 /// Runs blocking work on a thread that need not be waited for. `None` if it panicked.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn run_apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (to_us, done) = oneshot::channel();
     // The receiver may be gone.
     std::thread::spawn(move || drop(to_us.send(work())));

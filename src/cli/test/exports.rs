@@ -36,7 +36,7 @@ impl ExportTest {
     pub(super) fn run(self, screen: Screen, tally: &mut Tally) {
         let ExportTest { path, organism } = self;
         let begun = Instant::now();
-        let (under, shelf) = shelf(&path, organism);
+        let (under, shelf) = open_configurations(&path, organism);
         let all = shelf.map_or_else(
             |why| Ok(vec![(path.display().to_string(), Err(why))]),
             |mut shelf| replay::of_export(screen, &path, &mut shelf, &mut RealParts::default()),
@@ -45,7 +45,7 @@ impl ExportTest {
             Ok(all) => {
                 let each = begun.elapsed() / u32::try_from(all.len().max(1)).unwrap_or(u32::MAX);
                 all.iter().for_each(|(name, replayed)| {
-                    report(screen, &path, &format!("{name} {under}"), each, (name, replayed), tally);
+                    report_replay(screen, &path, &format!("{name} {under}"), each, (name, replayed), tally);
                 });
             }
             // It was reported.
@@ -56,7 +56,7 @@ impl ExportTest {
 }
 
 /// What it is replayed under, in words, and the configurations.
-fn shelf(
+fn open_configurations(
     path: &Path,
     organism: Option<(PathBuf, OrganismFile)>,
 ) -> (String, Result<ReplayShelf, CannotReplay>) {
@@ -79,7 +79,7 @@ fn organism_of(path: &Path) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-fn report(
+fn report_replay(
     screen: Screen,
     path: &Path,
     name: &str,
@@ -87,7 +87,7 @@ fn report(
     (thread, replayed): (&str, &ReplayOutcome),
     tally: &mut Tally,
 ) {
-    let verdict = replayed.as_ref().map(|replayed| (ReplayVerdict::of(replayed), replayed));
+    let verdict = replayed.as_ref().map(|replayed| (ReplayVerdict::from_tree(replayed), replayed));
     let word = match &verdict {
         Ok((ReplayVerdict::Equal, _)) => {
             tally.passed += 1;
@@ -117,7 +117,7 @@ fn report(
     screen.show(&format!("{word}  {file}: {name} ({:.1} s)", took.as_secs_f64()));
     match verdict {
         Ok((ReplayVerdict::Equal, _)) => {}
-        Ok((_, replayed)) => replay::one(screen, thread, replayed),
+        Ok((_, replayed)) => replay::print_tree(screen, thread, replayed),
         Err(why) => screen.show(&format!("  cannot replay {thread}: {why}")),
     }
 }

@@ -8,7 +8,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::folder_copying::{CopyBudget, removed};
+use super::folder_copying::{CopyBudget, remove_copy};
 use systole_config::work_on_copy;
 use systole_core::types::composition::{Composition, Reach};
 use systole_organism::runfile::random_hex;
@@ -31,7 +31,7 @@ impl FolderCopies {
     /// Copies the folder of each workspace, and lets its listeners work there. A listener of code whose folder overlaps
     /// with it sees the same copy.
     pub(super) fn make(composition: &mut Composition) -> Result<FolderCopies, String> {
-        let roots = outermost(composition)?;
+        let roots = find_outermost(composition)?;
         if roots.is_empty() {
             return Ok(FolderCopies { folder: None });
         }
@@ -49,7 +49,7 @@ impl FolderCopies {
             let above = folder.join(number.to_string());
             fs::create_dir(&above).map_err(|error| format!("{}: {}", above.display(), told(&error)))?;
             let to = above.join(from.file_name().unwrap_or_default());
-            budget.copy(&from, &to)?;
+            budget.copy_folder(&from, &to)?;
             copied.push(CopiedFolder { from, to });
         }
         let place = |path: &Path| {
@@ -70,7 +70,7 @@ impl FolderCopies {
     /// Removes the copies, or reports why they stay.
     pub(super) fn remove(mut self) -> Result<(), String> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        removed(&folder)
+        remove_copy(&folder)
             .map_err(|error| format!("the copy {} cannot be removed: {}", folder.display(), told(&error)))
     }
 }
@@ -80,14 +80,14 @@ impl Drop for FolderCopies {
         if let Some(folder) = &self.folder {
             // The test did not start, or a signal ended it. What cannot be removed stays in the folder for temporary
             // files.
-            let _stays = removed(folder);
+            let _stays = remove_copy(folder);
         }
     }
 }
 
 /// The folders to copy, none of which is in another: those of workspaces, and those of listeners of code that overlap
 /// with them.
-fn outermost(composition: &Composition) -> Result<Vec<PathBuf>, String> {
+fn find_outermost(composition: &Composition) -> Result<Vec<PathBuf>, String> {
     let (mut changed, mut read) = (Vec::new(), Vec::new());
     for listener in composition.listeners.values() {
         let (Some((kind, root)), Reach::Process(program)) = (listener.folder(), &listener.reach) else {

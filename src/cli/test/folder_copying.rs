@@ -52,8 +52,8 @@ enum Uncopied {
 
 impl CopyBudget {
     /// Copies a folder with everything below it.
-    pub(super) fn copy(&mut self, from: &Path, to: &Path) -> Result<(), String> {
-        self.copied(from, to).map_err(|why| {
+    pub(super) fn copy_folder(&mut self, from: &Path, to: &Path) -> Result<(), String> {
+        self.copy_all(from, to).map_err(|why| {
             let from = from.display();
             match why {
                 Uncopied::TooLarge(most) => {
@@ -67,11 +67,11 @@ impl CopyBudget {
         })
     }
 
-    fn copied(&mut self, from: &Path, to: &Path) -> Result<(), Uncopied> {
-        let folder = open(from, FOLDER, Mode::empty()).map_err(|error| uncopied(from, error))?;
+    fn copy_all(&mut self, from: &Path, to: &Path) -> Result<(), Uncopied> {
+        let folder = open(from, FOLDER, Mode::empty()).map_err(|error| build_fault(from, error))?;
         let mut copy = FolderCopy { from, to, folder, waiting: vec![PathBuf::new()], made: Vec::new() };
         while let Some(below) = copy.waiting.pop() {
-            copy.folder(&below, self)?;
+            copy.copy_level(&below, self)?;
         }
         // A read-only folder has to be filled first.
         for (folder, permissions) in copy.made.into_iter().rev() {
@@ -80,7 +80,7 @@ impl CopyBudget {
         Ok(())
     }
 
-    fn file(&mut self, (file, from): (File, &Path), to: &Path) -> Result<(), Uncopied> {
+    fn copy_file(&mut self, (file, from): (File, &Path), to: &Path) -> Result<(), Uncopied> {
         let at = |error| Uncopied::Path(from.to_owned(), error);
         let too_large = || Uncopied::TooLarge(MOST_BYTES.1);
         let metadata = file.metadata().map_err(at)?;
@@ -105,7 +105,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 /// How a file is opened. A pipe that took its name since is not waited for.
 const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-fn uncopied(path: &Path, error: Errno) -> Uncopied {
+fn build_fault(path: &Path, error: Errno) -> Uncopied {
     Uncopied::Path(path.to_owned(), error.into())
 }
 
@@ -123,11 +123,11 @@ struct FolderCopy<'c> {
 
 impl FolderCopy<'_> {
     /// Copies what is in a folder, and leaves the folders in it to later calls.
-    fn folder(&mut self, below: &Path, budget: &mut CopyBudget) -> Result<(), Uncopied> {
+    fn copy_level(&mut self, below: &Path, budget: &mut CopyBudget) -> Result<(), Uncopied> {
         // Without a slash at the end.
         let (from, to): (PathBuf, PathBuf) =
             (self.from.join(below).components().collect(), self.to.join(below).components().collect());
-        let at = |error| uncopied(&from, error);
+        let at = |error| build_fault(&from, error);
         let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let folder = openat2(&self.folder, name, FOLDER, Mode::empty(), resolve).map_err(at)?;
@@ -141,7 +141,7 @@ impl FolderCopy<'_> {
                 continue;
             }
             let (path, to) = (from.join(name), to.join(name));
-            let at = |error| uncopied(&path, error);
+            let at = |error| build_fault(&path, error);
             budget.entries = budget.entries.checked_sub(1).ok_or(Uncopied::TooLarge(MOST_ENTRIES.1))?;
             let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(at)?;
             match FileType::from_raw_mode(stat.st_mode) {
@@ -153,7 +153,7 @@ impl FolderCopy<'_> {
                 }
                 FileType::RegularFile => {
                     let file = openat(&folder, name, FILE, Mode::empty()).map_err(at)?;
-                    budget.file((file.into(), &path), &to)?;
+                    budget.copy_file((file.into(), &path), &to)?;
                 }
                 _ => {}
             }
@@ -163,14 +163,14 @@ impl FolderCopy<'_> {
 }
 
 /// Removes a copy with everything in it.
-pub(super) fn removed(folder: &Path) -> io::Result<()> {
+pub(super) fn remove_copy(folder: &Path) -> io::Result<()> {
     let mut last = Ok(());
     for _ in 0..TRIES {
         last = fs::remove_dir_all(folder);
         match &last {
             Ok(()) => return last,
             Err(error) if error.kind() == ErrorKind::NotFound && !folder.exists() => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => opened(folder)?,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => make_writable(folder)?,
             Err(_) => std::thread::sleep(PAUSE),
         }
     }
@@ -178,7 +178,7 @@ pub(super) fn removed(folder: &Path) -> io::Result<()> {
 }
 
 /// Lets this user write in all folders of a copy.
-fn opened(folder: &Path) -> io::Result<()> {
+fn make_writable(folder: &Path) -> io::Result<()> {
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {
         fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
@@ -206,11 +206,11 @@ mod tests {
         let folder = open(&from, FOLDER, Mode::empty()).unwrap();
         let mut copy = FolderCopy { from: &from, to: &to, folder, waiting: Vec::new(), made: Vec::new() };
         let mut budget = CopyBudget::default();
-        copy.folder(Path::new(""), &mut budget).unwrap();
+        copy.copy_level(Path::new(""), &mut budget).unwrap();
         fs::remove_file(to.join("link")).unwrap();
         // They were folders when they were found.
         for below in ["link", "link/in", ".."] {
-            let found = copy.folder(Path::new(below), &mut budget);
+            let found = copy.copy_level(Path::new(below), &mut budget);
             assert!(matches!(found, Err(Uncopied::Path(..))), "{below}");
         }
         assert_eq!(fs::read_dir(&to).unwrap().count(), 0);

@@ -52,16 +52,16 @@ impl Failed {
     }
 
     /// A test that could not be run, which says nothing about the organism.
-    pub(super) fn cannot(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
+    pub(super) fn new_unrunnable(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
         Box::new(Failed { exit: CommandExit::Unavailable, ..*Failed::new(place, words) })
     }
 
-    pub(super) fn expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
+    pub(super) fn with_expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn came(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
+    pub(super) fn with_actual(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
         self.came = Some(came.into());
         self
     }
@@ -74,19 +74,19 @@ impl Failed {
 }
 
 /// Plays every step. `at` is always the current step.
-pub(super) async fn steps(
+pub(super) async fn play_steps(
     stage: &mut Stage,
     test: &Rehearsal,
     at: &mut FilePlace,
 ) -> Result<(), Box<Failed>> {
     for step in &test.steps {
         *at = step.place.clone();
-        one(stage, step).await?;
+        play_step(stage, step).await?;
     }
     Ok(())
 }
 
-async fn one(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>> {
+async fn play_step(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>> {
     if let Some(sending) = &step.send {
         let sent = stage.send(sending).await;
         match (sent, &step.refused) {
@@ -94,53 +94,56 @@ async fn one(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>> {
             (Err(refusal), Some(wanted)) => refusal_is(wanted, &refusal)?,
             (Ok(()), Some(wanted)) => {
                 return Err(Failed::new(&wanted.place, "the message was taken and not refused")
-                    .expected(shown(wanted)));
+                    .with_expected(describe_failure(wanted)));
             }
             (Err(refusal), None) => {
-                return Err(Failed::new(&sending.place, "the message was refused").came(page(&refusal)));
+                return Err(Failed::new(&sending.place, "the message was refused")
+                    .with_actual(show_refusal(&refusal)));
             }
         }
     }
     if let Some(ms) = step.after_ms {
         stage
-            .pass(ms)
+            .let_pass(ms)
             .await
             .map_err(|stuck| told_stuck(stage, &step.place, "`after` cannot pass", &stuck))?;
     }
     let mut payload = None;
     if let Some((place, expected)) = &step.held {
-        payload = Some(held(stage, place, expected).await?.1);
+        payload = Some(wait_for_request(stage, place, expected).await?.1);
     }
     if let Some((place, decision)) = &step.decision {
-        decide(stage, place, decision).await?;
+        decide_request(stage, place, decision).await?;
     }
     if let Some(question) = &step.question {
         answer_question(stage, question).await?;
     }
     if let Some((place, expected)) = &step.answer {
-        payload = Some(answer(stage, place, expected.as_ref()).await?);
+        payload = Some(check_answer(stage, place, expected.as_ref()).await?);
     }
     if let Some(wanted) = &step.fails {
-        fails(stage, wanted).await?;
+        check_failure(stage, wanted).await?;
     }
-    step.xpath.iter().try_for_each(|one| holds(one, payload.as_deref().unwrap_or_default()))?;
-    logged(stage, &step.log)
+    step.xpath.iter().try_for_each(|one| check_text(one, payload.as_deref().unwrap_or_default()))?;
+    check_log(stage, &step.log)
 }
 
 /// Whether a refusal is the expected one.
 fn refusal_is(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<Failed>> {
-    let page = page(refusal);
-    if fits(wanted, refusal.code.as_str(), &page) {
+    let page = show_refusal(refusal);
+    if fits_failure(wanted, refusal.code.as_str(), &page) {
         return Ok(());
     }
-    Err(Failed::new(&wanted.place, "another refusal came").expected(shown(wanted)).came(page))
+    Err(Failed::new(&wanted.place, "another refusal came")
+        .with_expected(describe_failure(wanted))
+        .with_actual(page))
 }
 
-fn page(refusal: &Refusal) -> String {
+fn show_refusal(refusal: &Refusal) -> String {
     refused::page(&api_types::ApiRefusal::from(refusal)).trim_end().to_owned()
 }
 
-fn fits(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {
+fn fits_failure(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {
     let contains = wanted.contains.as_ref();
     wanted.code.as_ref().is_none_or(|wanted| wanted == code)
         && contains.is_none_or(|text| on_one_line(words).contains(&on_one_line(text)))
@@ -151,7 +154,7 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn shown(wanted: &ExpectedFailure) -> String {
+fn describe_failure(wanted: &ExpectedFailure) -> String {
     match (&wanted.code, &wanted.contains) {
         (Some(code), Some(text)) => format!("{code}, with \"{text}\" in its words"),
         (Some(code), None) => code.clone(),
@@ -160,7 +163,7 @@ fn shown(wanted: &ExpectedFailure) -> String {
     }
 }
 
-fn described(expected: &ExpectedPayload) -> String {
+fn describe_payload(expected: &ExpectedPayload) -> String {
     match &expected.exact {
         Some(exact) => String::from_utf8_lossy(&exact.xml).into_owned(),
         None => format!("any <{}>", expected.element),
@@ -168,13 +171,13 @@ fn described(expected: &ExpectedPayload) -> String {
 }
 
 /// Waits until the expected payload waits for a person.
-async fn held(
+async fn wait_for_request(
     stage: &mut Stage,
     place: &FilePlace,
     expected: &ExpectedPayload,
 ) -> Result<(WaitingRequest, String), Box<Failed>> {
     let element = expected.element.clone();
-    let found = stage.until(|stage| {
+    let found = stage.wait_until(|stage| {
         let is_it = |one: &WaitingRequest| one.payload().is_some_and(|(waits, _)| waits == element);
         let waiting: Vec<WaitingRequest> = stage.waiting()?.into_iter().filter(is_it).collect();
         Ok((!waiting.is_empty()).then_some(waiting))
@@ -192,16 +195,20 @@ async fn held(
         (None, first) => {
             let came = first.map(payload).unwrap_or_default();
             Err(Failed::new(place, "another payload waits for a person")
-                .expected(described(expected))
-                .came(came))
+                .with_expected(describe_payload(expected))
+                .with_actual(came))
         }
     }
 }
 
 /// Decides a waiting request.
-async fn decide(stage: &mut Stage, place: &FilePlace, decision: &TestDecision) -> Result<(), Box<Failed>> {
+async fn decide_request(
+    stage: &mut Stage,
+    place: &FilePlace,
+    decision: &TestDecision,
+) -> Result<(), Box<Failed>> {
     let expected = ExpectedPayload { element: decision.element.clone(), exact: None };
-    let (waiting, _) = held(stage, place, &expected).await?;
+    let (waiting, _) = wait_for_request(stage, place, &expected).await?;
     let says = match (decision.verb, &decision.amended) {
         ("amend", Some(document)) => PersonDecision::Amend(document.clone()),
         ("reject", _) => PersonDecision::Reject,
@@ -214,7 +221,7 @@ async fn decide(stage: &mut Stage, place: &FilePlace, decision: &TestDecision) -
         note: decision.note.clone(),
         says,
     };
-    ordered(stage, place, decision.verb, order).await
+    send_order(stage, place, decision.verb, order).await
 }
 
 /// Waits for a question, and answers it if the step says so.
@@ -227,7 +234,7 @@ async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(
         }
         RequestSubject::Approval { .. } => false,
     };
-    let found = stage.until(|stage| Ok(stage.waiting()?.into_iter().find(is_it))).await;
+    let found = stage.wait_until(|stage| Ok(stage.waiting()?.into_iter().find(is_it))).await;
     let waiting = found.map_err(|stuck| {
         let words = match contains {
             Some(text) => format!("no question with \"{text}\" waits for a person"),
@@ -239,7 +246,7 @@ async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(
             RequestSubject::Approval { .. } => None,
         });
         match (contains, asked) {
-            (Some(text), Some(asked)) => failed.expected(text.clone()).came(asked),
+            (Some(text), Some(asked)) => failed.with_expected(text.clone()).with_actual(asked),
             _ => failed,
         }
     })?;
@@ -248,11 +255,11 @@ async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(
     }
     let (says, hash) = (PersonDecision::Choose(choice.clone()), Some(waiting.hash));
     let order = PersonOrder { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
-    ordered(stage, place, "choose", order).await
+    send_order(stage, place, "choose", order).await
 }
 
 /// Sends an order and expects it to succeed.
-async fn ordered(
+async fn send_order(
     stage: &Stage,
     place: &FilePlace,
     verb: &str,
@@ -261,20 +268,20 @@ async fn ordered(
     match stage.organism().handle().rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(()),
         Some(SenderReply::Refused(refusal)) => {
-            Err(Failed::new(place, format!("`{verb}` was refused")).came(page(&refusal)))
+            Err(Failed::new(place, format!("`{verb}` was refused")).with_actual(show_refusal(&refusal)))
         }
         None => Err(Failed::new(place, "the organism ended")),
     }
 }
 
 /// Waits for the end of the last message; returns the payload that answers it.
-async fn answer(
+async fn check_answer(
     stage: &mut Stage,
     place: &FilePlace,
     expected: Option<&ExpectedPayload>,
 ) -> Result<String, Box<Failed>> {
-    let wanted = expected.map_or_else(|| "no answer".to_owned(), described);
-    let (ending, record) = ended(stage, place).await?;
+    let wanted = expected.map_or_else(|| "no answer".to_owned(), describe_payload);
+    let (ending, record) = wait_for_end(stage, place).await?;
     let failed = match (&ending, expected) {
         (CallResult::Handled, None) => return Ok(String::new()),
         // A test may expect a report too, such as `<tool-failed>`.
@@ -284,47 +291,50 @@ async fn answer(
             return Ok(record.body);
         }
         (CallResult::Answered | CallResult::Partial, Some(_)) => {
-            Failed::new(place, "another answer came").came(record.body)
+            Failed::new(place, "another answer came").with_actual(record.body)
         }
         (CallResult::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
         (CallResult::Answered | CallResult::Partial, None) => {
-            Failed::new(place, "an answer came").came(record.body)
+            Failed::new(place, "an answer came").with_actual(record.body)
         }
         (CallResult::Reported, _) => {
-            Failed::new(place, "a report came in place of an answer").came(record.body)
+            Failed::new(place, "a report came in place of an answer").with_actual(record.body)
         }
         (CallResult::Failed(code), _) => {
-            Failed::new(place, format!("the call failed with {code}")).came(lines_of(stage, &record))
+            Failed::new(place, format!("the call failed with {code}")).with_actual(lines_of(stage, &record))
         }
     };
-    Err(failed.expected(wanted))
+    Err(failed.with_expected(wanted))
 }
 
-async fn ended(
+async fn wait_for_end(
     stage: &mut Stage,
     place: &FilePlace,
 ) -> Result<(CallResult, api_types::ApiRecord), Box<Failed>> {
-    let ended = stage.until(|stage| Ok(stage.ending())).await;
+    let ended = stage.wait_until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
 }
 
 /// Waits for the end of the last message, which must be a failure.
-async fn fails(stage: &mut Stage, wanted: &ExpectedFailure) -> Result<(), Box<Failed>> {
-    let (ending, record) = ended(stage, &wanted.place).await?;
+async fn check_failure(stage: &mut Stage, wanted: &ExpectedFailure) -> Result<(), Box<Failed>> {
+    let (ending, record) = wait_for_end(stage, &wanted.place).await?;
     let code = match &ending {
         CallResult::Failed(code) => code.as_str(),
         CallResult::Reported => REPORT,
         CallResult::Answered | CallResult::Partial | CallResult::Handled => {
-            let failed = Failed::new(&wanted.place, "the call did not fail").expected(shown(wanted));
-            return Err(failed.came(record.body));
+            let failed =
+                Failed::new(&wanted.place, "the call did not fail").with_expected(describe_failure(wanted));
+            return Err(failed.with_actual(record.body));
         }
     };
     let words = lines_of(stage, &record);
     // The lines may be shortened; the payload is not.
-    if fits(wanted, code, &format!("{words} {}", record.body)) {
+    if fits_failure(wanted, code, &format!("{words} {}", record.body)) {
         return Ok(());
     }
-    Err(Failed::new(&wanted.place, "another failure came").expected(shown(wanted)).came(words))
+    Err(Failed::new(&wanted.place, "another failure came")
+        .with_expected(describe_failure(wanted))
+        .with_actual(words))
 }
 
 /// A record as `systole log` prints it.
@@ -334,18 +344,20 @@ fn lines_of(stage: &Stage, record: &api_types::ApiRecord) -> String {
     lines.unwrap_or_default().join("\n")
 }
 
-fn holds(wanted: &PlacedText, payload: &str) -> Result<(), Box<Failed>> {
+fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<Failed>> {
     match xpath::holds(payload, &wanted.text) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failed::new(&wanted.place, "the expression does not hold")
-            .expected(wanted.text.clone())
-            .came(payload)),
-        Err(words) => Err(Failed::new(&wanted.place, format!("`{}`: {words}", wanted.text)).came(payload)),
+            .with_expected(wanted.text.clone())
+            .with_actual(payload)),
+        Err(words) => {
+            Err(Failed::new(&wanted.place, format!("`{}`: {words}", wanted.text)).with_actual(payload))
+        }
     }
 }
 
 /// Whether the texts are in the lines of the log, in this order.
-fn logged(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
+fn check_log(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
     let line = |(record, _): &(systole_core::types::record::Record, api_types::ApiRecord)| {
         on_one_line(&narrate(record, None).join(" "))
     };
@@ -365,7 +377,7 @@ fn logged(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
                 true => format!("{} lines, none like it", lines.len()),
                 false => format!("of {} lines\n{}", lines.len(), shown.join("\n")),
             };
-            return Err(Failed::new(&one.place, words).expected(one.text.clone()).came(came));
+            return Err(Failed::new(&one.place, words).with_expected(one.text.clone()).with_actual(came));
         };
         rest = rest.get(at..).unwrap_or_default();
     }
@@ -406,18 +418,18 @@ fn told_stuck(stage: &Stage, place: &FilePlace, what: &str, stuck: &Stuck) -> Bo
     };
     let failed = Failed::new(place, format!("{what}: {why}"));
     match stage.ending() {
-        Some((_, record)) => failed.came(record.body),
+        Some((_, record)) => failed.with_actual(record.body),
         None => failed,
     }
 }
 
 /// Unused parts of a test, or requests without an answer.
-pub(super) fn leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> {
-    let missed = stage.stand_ins.iter().flat_map(|one| one.missed()).next();
+pub(super) fn find_leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> {
+    let missed = stage.stand_ins.iter().flat_map(|one| one.list_missed()).next();
     if let Some(words) = missed {
         return Some(Failed::new(&test.place, words));
     }
-    let unused = stage.stand_ins.iter().flat_map(|one| one.unused()).next();
+    let unused = stage.stand_ins.iter().flat_map(|one| one.list_unused()).next();
     if let Some(place) = unused {
         return Some(Failed::new(&place, "this answer of a stand-in was never given"));
     }

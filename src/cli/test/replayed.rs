@@ -25,14 +25,14 @@ use systole_organism::replaying::{
 use systole_queries::narrate::narrate;
 
 /// Replays the export of a test, and judges the result.
-pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {
+pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {
     let Some(expected) = &test.export else { return Ok(()) };
     let place = &expected.place;
-    let cannot = |why: CannotReplay| Failed::cannot(place, format!("cannot be replayed: {why}"));
+    let cannot = |why: CannotReplay| Failed::new_unrunnable(place, format!("cannot be replayed: {why}"));
     let mut shelf = ReplayShelf::new(test.directory.clone(), None);
     shelf.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
-    let history = exported::history(screen, &expected.file)
+    let history = exported::open_history(screen, &expected.file)
         .map_err(|exit| Box::new(Failed { exit, ..*Failed::new(place, "the export cannot be used") }))?;
     if let Some(lacks) = history.lacks {
         return Err(cannot(lacks));
@@ -43,10 +43,10 @@ pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>>
         let replayed =
             replay_tree(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
                 .map_err(cannot)?;
-        let made = JudgedReplay::of(&tree, &replayed).map_err(cannot)?;
-        made.judge(expected).map_err(|mut failed| {
+        let made = JudgedReplay::from_trees(&tree, &replayed).map_err(cannot)?;
+        made.judge_replay(expected).map_err(|mut failed| {
             if failed.tree.is_empty() {
-                failed.tree = made.lines();
+                failed.tree = made.list_lines();
             }
             failed
         })?;
@@ -64,24 +64,27 @@ struct JudgedReplay<'a> {
 }
 
 impl<'a> JudgedReplay<'a> {
-    fn of(recorded: &'a RecordedTree, replayed: &'a ReplayedTree) -> Result<JudgedReplay<'a>, CannotReplay> {
+    fn from_trees(
+        recorded: &'a RecordedTree,
+        replayed: &'a ReplayedTree,
+    ) -> Result<JudgedReplay<'a>, CannotReplay> {
         let records = replayed.log.after(Position(0), usize::MAX)?;
         let threads = records.iter().map(|(_, record)| &record.header.thread);
         let root = threads.filter(|thread| !thread.is_sys()).map(ThreadId::root_of).next();
         Ok(JudgedReplay { recorded, replayed, records, root })
     }
 
-    fn judge(&self, expected: &ExpectedReplay) -> Result<(), Box<Failed>> {
+    fn judge_replay(&self, expected: &ExpectedReplay) -> Result<(), Box<Failed>> {
         match expected.is_exact {
             true => self.is_equal(&expected.place)?,
             false => self.is_valid(&expected.place)?,
         }
-        let thread = self.document(&expected.place)?;
+        let thread = self.read_document(&expected.place)?;
         expected.xpath.iter().try_for_each(|one| match xpath::holds(&thread, &one.text) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let words = format!("the expression does not hold in the replay of {}", self.recorded.root);
-                Err(Failed::new(&one.place, words).expected(one.text.clone()))
+                Err(Failed::new(&one.place, words).with_expected(one.text.clone()))
             }
             Err(words) => Err(Failed::new(&one.place, format!("`{}`: {words}", one.text))),
         })
@@ -89,12 +92,12 @@ impl<'a> JudgedReplay<'a> {
 
     fn is_equal(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
         let root = &self.recorded.root;
-        let words = match ReplayVerdict::of(self.replayed) {
+        let words = match ReplayVerdict::from_tree(self.replayed) {
             ReplayVerdict::Equal => return Ok(()),
             ReplayVerdict::Differs => format!("the replay of {root} differs"),
             ReplayVerdict::Refused => format!("the replay of {root} is refused by the new schema"),
         };
-        let tree = replay::lines(root.as_str(), self.replayed);
+        let tree = replay::list_lines(root.as_str(), self.replayed);
         Err(Box::new(Failed { tree, ..*Failed::new(place, words) }))
     }
 
@@ -108,7 +111,7 @@ impl<'a> JudgedReplay<'a> {
         if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
             let words = format!("a message is refused now: {}", compared::headline(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
-            return Err(Failed::new(place, words).came(came));
+            return Err(Failed::new(place, words).with_actual(came));
         }
         let requests = self.recorded.records.iter().filter(|(_, record)| {
             record.header.code == Some(RecordCode::Role(MessageRole::Request)) && record.header.key.is_some()
@@ -131,43 +134,44 @@ impl<'a> JudgedReplay<'a> {
         let Some((position, again)) = again else {
             let failed = Failed::new(place, format!("{call} is refused now"));
             let refusal = self.replayed.refused.first().map(|refusal| refused::page(&refusal.into()));
-            return Err(refusal.into_iter().fold(failed, Failed::came));
+            return Err(refusal.into_iter().fold(failed, Failed::with_actual));
         };
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
             Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
             Some((came, body)) => Err(Failed::new(place, format!("{call} ends in another way"))
-                .expected(in_words(&wanted))
-                .came(format!("{}: {body}", in_words(&came)))),
-            None => Err(self.open(place, &call).expected(in_words(&wanted))),
+                .with_expected(in_words(&wanted))
+                .with_actual(format!("{}: {body}", in_words(&came)))),
+            None => Err(self.report_open(place, &call).with_expected(in_words(&wanted))),
         }
     }
 
     /// A call that ended in the export and is open at the end of the replay.
-    fn open(&self, place: &FilePlace, call: &str) -> Box<Failed> {
+    fn report_open(&self, place: &FilePlace, call: &str) -> Box<Failed> {
         match self.replayed.unanswered.first() {
             Some(one) => {
                 let (listener, at, why) = (&one.listener, &one.place, &one.why);
                 let fix = "write a test with steps, or export a thread of the organism of today";
                 let words = format!("the replay stops: no answer of {listener} at {at} is recorded: {why}");
-                Failed::cannot(place, format!("{words}. To fix it, {fix}"))
+                Failed::new_unrunnable(place, format!("{words}. To fix it, {fix}"))
             }
             None => Failed::new(place, format!("{call} does not end")),
         }
     }
 
     /// The thread with its children, in the form of `thread.xml` in an export.
-    fn document(&self, place: &FilePlace) -> Result<String, Box<Failed>> {
+    fn read_document(&self, place: &FilePlace) -> Result<String, Box<Failed>> {
         let log = &self.replayed.log;
         let roots: Vec<ThreadId> = self.root.iter().cloned().collect();
         let mut bytes = Vec::new();
         let scope = ExportScope::find_threads(log, &roots).map_err(Into::into);
         let written = scope.and_then(|scope| thread_xml::write_threads(&scope, log, &mut bytes));
-        written.map_err(|fault| Failed::cannot(place, format!("the replay cannot be read: {fault}")))?;
+        written
+            .map_err(|fault| Failed::new_unrunnable(place, format!("the replay cannot be read: {fault}")))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The replay as `systole log` prints it.
-    fn lines(&self) -> Vec<String> {
+    fn list_lines(&self) -> Vec<String> {
         let of_thread =
             self.records.iter().filter(|(_, record)| Some(record.header.thread.root_of()) == self.root);
         of_thread.flat_map(|(_, record)| narrate(record, self.root.as_ref())).collect()

@@ -147,7 +147,7 @@ impl Stage {
     }
 
     /// Reads new records of the log.
-    fn read(&mut self) -> Result<(), LogFault> {
+    fn read_records(&mut self) -> Result<(), LogFault> {
         let end = *self.organism.tail().borrow();
         for placed in self.organism.reader().records_after(self.at).up_to(end) {
             let (position, record) = placed?;
@@ -159,14 +159,14 @@ impl Stage {
     }
 
     /// Waits until a look at the log finds something, and advances the clock when everything is waiting.
-    pub(super) async fn until<T>(
+    pub(super) async fn wait_until<T>(
         &mut self,
         look: impl Fn(&Stage) -> Result<Option<T>, LogFault>,
     ) -> Result<T, Stuck> {
         let mut skips = 0;
         loop {
             let activity = self.time.read_activity().await;
-            self.read()?;
+            self.read_records()?;
             if let Some(found) = look(self)? {
                 return Ok(found);
             }
@@ -184,14 +184,14 @@ impl Stage {
     }
 
     /// Lets that much time pass, with everything that becomes due.
-    pub(super) async fn pass(&mut self, ms: u64) -> Result<(), Stuck> {
+    pub(super) async fn let_pass(&mut self, ms: u64) -> Result<(), Stuck> {
         let end = self.settle().await?.plus(ms);
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests if self.time.ticks() >= end => {
-                    return self.read().map_err(Stuck::from);
+                    return self.read_records().map_err(Stuck::from);
                 }
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => self.time.skip_to(end),
                 OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
@@ -205,7 +205,7 @@ impl Stage {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => {
-                    self.read()?;
+                    self.read_records()?;
                     return Ok(self.time.ticks());
                 }
                 OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
@@ -229,7 +229,7 @@ impl Stage {
     }
 
     /// The thread of the last message as `systole tree` draws it.
-    pub(super) fn tree(&self) -> Vec<String> {
+    pub(super) fn draw_tree(&self) -> Vec<String> {
         let Some(thread) = self.last.as_ref().and_then(|last| ThreadId::parse(&last.thread).ok()) else {
             return Vec::new();
         };

@@ -35,26 +35,26 @@ impl StandingIn {
         StandingIn { listener: listener.to_owned(), list: list.clone(), counts: Mutex::new(counts) }
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn lock_counts(&self) -> MutexGuard<'_, Counts> {
         // Every change is one step, so poisoned counts are still consistent.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The requests without an answer, in words.
-    pub(super) fn missed(&self) -> Vec<String> {
-        self.counts().missed.clone()
+    pub(super) fn list_missed(&self) -> Vec<String> {
+        self.lock_counts().missed.clone()
     }
 
     /// The answers that were never given, by place.
-    pub(super) fn unused(&self) -> Vec<FilePlace> {
-        let counts = self.counts();
+    pub(super) fn list_unused(&self) -> Vec<FilePlace> {
+        let counts = self.lock_counts();
         let each = self.list.answers.iter().zip(&counts.given);
         each.filter(|(_, given)| **given == 0).map(|(answer, _)| answer.place.clone()).collect()
     }
 
-    fn say(&self, asked: &Delivered) -> ReplyContent {
+    fn answer_delivery(&self, asked: &Delivered) -> ReplyContent {
         let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
-        let mut counts = self.counts();
+        let mut counts = self.lock_counts();
         let fits = |(at, answer): &(usize, &systole_config::rehearsal::StandInAnswer)| {
             counts.given.get(*at).is_some_and(|given| *given < answer.times)
                 && answer.only_if.iter().all(|text| request.contains(text.as_str()))
@@ -92,6 +92,6 @@ impl StandingIn {
 
 impl InlineListener for StandingIn {
     fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(async move { self.say(&asked) })
+        Box::pin(async move { self.answer_delivery(&asked) })
     }
 }

@@ -99,12 +99,12 @@ pub(in crate::cli) struct ExportHistory {
 }
 
 /// Verifies an export and reads its history. What is wrong is reported.
-pub(in crate::cli) fn history(screen: Screen, path: &Path) -> Result<ExportHistory, CommandExit> {
-    read_history(path).map_err(|fault| told(screen, path, fault))
+pub(in crate::cli) fn open_history(screen: Screen, path: &Path) -> Result<ExportHistory, CommandExit> {
+    read_history(path).map_err(|fault| report_fault(screen, path, fault))
 }
 
 fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
-    let found = examined(path, None, Vec::new())?;
+    let found = examine_export(path, None, Vec::new())?;
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let (mut log, mut starts) = (ExportedLog::default(), Vec::new());
     lines_of(&mut archive, "records.jsonl", |line| {
@@ -141,31 +141,31 @@ fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
 }
 
 /// Verifies an export, with the checkpoints that the reader kept.
-pub(super) fn verify(
+pub(super) fn verify_export(
     screen: Screen,
     path: &Path,
     policy: Option<&TrustPolicy>,
     kept: Vec<CheckpointSource>,
 ) -> CommandExit {
-    match examined(path, policy, kept) {
+    match examine_export(path, policy, kept) {
         Ok(found) => {
             if screen.json {
                 screen.value(&as_json(path, &found));
             } else {
-                lines(path, &found).iter().for_each(|line| screen.drawn(line));
+                list_lines(path, &found).iter().for_each(|line| screen.drawn(line));
             }
-            exit(screen, &found)
+            choose_exit(screen, &found)
         }
-        Err(fault) => told(screen, path, fault),
+        Err(fault) => report_fault(screen, path, fault),
     }
 }
 
 /// Reports why nothing can be said about an export.
-fn told(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
+fn report_fault(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
     let ExportDamage { position, why } = match fault {
         Unverified::Unread(error) => {
             let words = system::unread(path, "an export", &error);
-            return hindered::say(screen, CommandExit::Unavailable, &words);
+            return hindered::report_fault(screen, CommandExit::Unavailable, &words);
         }
         Unverified::Newer(form) => {
             let known = statement::FORM;
@@ -191,13 +191,13 @@ fn told(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
     CommandExit::Log
 }
 
-fn examined(
+fn examine_export(
     path: &Path,
     policy: Option<&TrustPolicy>,
     kept: Vec<CheckpointSource>,
 ) -> Result<ExportExamination, Unverified> {
     let mut archive = ArchiveReader::open(path, &NAMES)?;
-    let statement = stated(&mut archive, policy)?;
+    let statement = read_statement(&mut archive, policy)?;
     let mut walk = ExportWalk::new(prompt_view::READING);
     lines_of(&mut archive, "records.jsonl", |line| walk.take_record(line))?;
     lines_of(&mut archive, "documents.jsonl", |line| walk.take_document(line))?;
@@ -209,7 +209,7 @@ fn examined(
     }
     let walked = walk.finish(&statement.predicate)?;
     let mut sources = kept;
-    let proved = proved(&mut archive, &walked.proved_leaves())?.map(|(signed, size, root)| {
+    let proved = read_proof(&mut archive, &walked.proved_leaves())?.map(|(signed, size, root)| {
         let place = format!("{}: checkpoint.txt", path.display());
         sources.insert(0, CheckpointSource { place, keeper: CheckpointKeeper::Supplier, signed });
         (size, root)
@@ -218,7 +218,10 @@ fn examined(
 }
 
 /// The statement, with the hash of every file compared.
-fn stated(archive: &mut ArchiveReader, policy: Option<&TrustPolicy>) -> Result<ExportStatement, Unverified> {
+fn read_statement(
+    archive: &mut ArchiveReader,
+    policy: Option<&TrustPolicy>,
+) -> Result<ExportStatement, Unverified> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
     let bytes = archive.read_whole("statement.json")?;
     if let Some(form) = statement::newer_form(&bytes) {
@@ -273,7 +276,7 @@ fn lines_of(
 }
 
 /// The checkpoint of the export, its size and its root, if the records lead to it.
-fn proved(
+fn read_proof(
     archive: &mut ArchiveReader,
     leaves: &[(u64, TreeHash)],
 ) -> Result<Option<(SignedCheckpoint, u64, TreeHash)>, Unverified> {
@@ -303,7 +306,7 @@ fn proved(
     Ok(Some((signed, size, root)))
 }
 
-fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
+fn choose_exit(screen: Screen, found: &ExportExamination) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.log.verdict() {
         let words = format!("the export is not from the log that {by} is about");
         let exit = screen.fail(CommandExit::Log, words);
@@ -339,7 +342,7 @@ pub(super) fn listed_holes(found: &ExportExamination) -> Vec<String> {
     unexplained.into_iter().chain(other).take(HOLES).map(ExportHole::words).collect()
 }
 
-fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
+fn list_lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     let walked = &found.walked;
     let mut lines = vec![
         format!(

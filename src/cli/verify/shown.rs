@@ -7,7 +7,7 @@ use super::super::here;
 use super::super::place::quoted;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
-use super::{Kept, damage};
+use super::{Kept, find_damage};
 use systole_core::types::ports::{LogFault, Position};
 use systole_export::holes::HoleReason;
 use systole_export::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
@@ -26,20 +26,20 @@ pub(in crate::cli) fn of_log(
     file: PathBuf,
 ) -> Result<RestingVerdict, CommandExit> {
     let seen = Some(FileState::read_state(log));
-    let kept = Kept::beside(screen, log)?;
+    let kept = Kept::read_beside(screen, log)?;
     let (is_sound, words, readable) =
         match GatheredLog::with_end(log, &kept.sizes(), &[], prompt_view::READING) {
             Ok((summary, gathered)) => {
                 let found =
                     LogExamination::new(summary.records, gathered, Vec::new(), &kept.checkpoints, None);
                 let verdict = found.verdict();
-                let mut words = sentence(&verdict, summary.records);
+                let mut words = write_sentence(&verdict, summary.records);
                 if sqlite::condition(log).is_ok_and(|condition| condition.is_end_unknown) {
                     words.push_str(NO_TIP);
                 }
                 (is_sound(&verdict), words, None)
             }
-            Err(fault) => match damage(&fault) {
+            Err(fault) => match find_damage(&fault) {
                 Some((_, verdict, why)) => {
                     let words = format!("Verdict: {verdict}. {}.", plain(why));
                     verdict_of_damage(&fault, words)
@@ -71,7 +71,7 @@ pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> Resti
     let found = &history.found;
     let (verdict, records) = (found.log.verdict(), found.walked.leaves.len() as u64);
     let holes = found.walked.holes.len();
-    let mut words = sentence(&verdict, records);
+    let mut words = write_sentence(&verdict, records);
     if holes > 0 {
         words.push_str(&format!(" {} left out of bodies; their hashes fit.", counted(holes, "part")));
     }
@@ -114,6 +114,6 @@ fn is_sound(verdict: &LogVerdict) -> bool {
     !matches!(verdict, LogVerdict::Contradicted { .. })
 }
 
-fn sentence(verdict: &LogVerdict, records: u64) -> String {
+fn write_sentence(verdict: &LogVerdict, records: u64) -> String {
     format!("Verdict: {}. {}, every hash fits.", plain(&verdict.words()), counted(records, "record"))
 }

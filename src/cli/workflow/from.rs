@@ -43,16 +43,16 @@ const MOST_BYTES: u64 = 512 * 1024;
 impl From {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
-        self.convert(screen).unwrap_or_else(|exit| exit)
+        self.convert_file(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn convert(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn convert_file(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let unread =
-            |error| hindered::unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error);
-        let text = bounded(&self.path).map_err(unread)?;
+            |error| hindered::report_unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error);
+        let text = read_bounded(&self.path).map_err(unread)?;
         let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
-        let surroundings = Beside { folder, model: model() };
-        let made = convert(&text, &surroundings).map_err(|refused| self.refuse(screen, &refused))?;
+        let surroundings = Beside { folder, model: choose_model() };
+        let made = convert(&text, &surroundings).map_err(|refused| self.report_refusal(screen, &refused))?;
         let refused = config::load_text(Path::new("organism.yaml"), &made.text).err();
         if screen.json {
             screen.value(&json!({
@@ -63,7 +63,7 @@ impl From {
             }));
         } else {
             screen.document(made.text.as_bytes());
-            self.say(screen, &made, &surroundings.model);
+            self.report_result(screen, &made, &surroundings.model);
         }
         if let Some(refused) = refused {
             screen.say_drawn(refused.to_string().trim_end());
@@ -73,7 +73,7 @@ impl From {
         Ok(if made.notes.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
 
-    fn refuse(&self, screen: Screen, refused: &NotConverted) -> CommandExit {
+    fn report_refusal(&self, screen: Screen, refused: &NotConverted) -> CommandExit {
         self.say_notes(screen, &refused.notes);
         let exit = screen.fail(CommandExit::Usage, format!("{}: {}", self.path.display(), refused.why));
         screen
@@ -90,7 +90,7 @@ impl From {
         }
     }
 
-    fn say(&self, screen: Screen, made: &ConversionResult, model: &Choice) {
+    fn report_result(&self, screen: Screen, made: &ConversionResult, model: &Choice) {
         self.say_notes(screen, &made.notes);
         let lines: BTreeSet<usize> = made.notes.iter().map(|note| note.line).collect();
         let count = match lines.len() {
@@ -104,11 +104,11 @@ impl From {
 }
 
 /// The model whose key is in the environment, otherwise one that needs a key.
-fn model() -> Choice {
+fn choose_model() -> Choice {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let found = provider::choose(None, is_set, || None);
+    let found = provider::choose_model(None, is_set, || None);
     match found.provider {
-        Provider::Script => provider::choose(Some(Provider::Anthropic), is_set, || None),
+        Provider::Script => provider::choose_model(Some(Provider::Anthropic), is_set, || None),
         _ => found,
     }
 }
@@ -143,7 +143,7 @@ impl ConversionServices for Beside {
         if !real.starts_with(&folder) {
             return Err(outside());
         }
-        let text = bounded(&real).map_err(|error| words(&error))?;
+        let text = read_bounded(&real).map_err(|error| words(&error))?;
         Ok(without_front_matter(&text).to_owned())
     }
 
@@ -160,7 +160,7 @@ fn without_front_matter(text: &str) -> &str {
 }
 
 /// The text of a file that is not too large.
-fn bounded(path: &Path) -> Result<String, Error> {
+fn read_bounded(path: &Path) -> Result<String, Error> {
     if path.metadata()?.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }

@@ -48,7 +48,7 @@ const SHORT_BYTES: usize = 32;
 
 /// Whether a variable may be written with its value.
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
-    (!names_secret(name) || is_count(name, value)) && inside(value).is_none() && is_plain(value)
+    (!names_secret(name) || is_count(name, value)) && find_secret(value).is_none() && is_plain(value)
 }
 
 /// The first argument that may be a secret, in words that do not hold its value.
@@ -66,21 +66,21 @@ pub(super) fn in_arguments(arguments: &[&str]) -> Option<String> {
             (is_flag && is_secret(flag, &value)).then(|| format!("the value of {}", shown()))
         });
         let long = || is_long_code(argument).then(|| format!("argument {at}"));
-        of_flag.or_else(|| inside(argument)).or_else(long)
+        of_flag.or_else(|| find_secret(argument)).or_else(long)
     })
 }
 
 /// What in an address may be a secret.
 pub(super) fn in_address(url: &str) -> Option<String> {
     let is_code = |piece: &str| has_run(piece, 16);
-    inside(url).or_else(|| {
+    find_secret(url).or_else(|| {
         let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map(|(_, path)| path);
         path.is_some_and(is_code).then(|| "a part of the path".to_owned())
     })
 }
 
 /// What a text holds that may be a secret, at any place in it.
-fn inside(text: &str) -> Option<String> {
+fn find_secret(text: &str) -> Option<String> {
     let text = &without_references(text);
     let lower = text.to_ascii_lowercase();
     for scheme in ["bearer ", "basic "] {
@@ -125,7 +125,7 @@ fn is_secret(name: &str, value: &str) -> bool {
     // In `--header Authorization:${TOKEN}` only what follows the header's name is its value.
     let value = value.split_once(':').filter(|_| is_header).map_or(value, |(_, value)| value);
     let value = without_references(value);
-    let words = words(name);
+    let words = split_words(name);
     let is_switch = words.first().is_some_and(|word| SWITCHES.contains(&word.as_str()));
     let is_of_path = words.last().is_some_and(|word| OF_PATHS.contains(&word.as_str()));
     let rest = value.to_ascii_lowercase().replace("bearer", "").replace("basic", "");
@@ -140,17 +140,17 @@ fn is_secret(name: &str, value: &str) -> bool {
 fn names_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     IN_NAMES.iter().any(|part| lower.contains(part))
-        || words(name).iter().any(|word| ENDS_OF_WORDS.iter().any(|end| word.ends_with(end)))
+        || split_words(name).iter().any(|word| ENDS_OF_WORDS.iter().any(|end| word.ends_with(end)))
 }
 
 /// Whether a value is a number of tokens, such as that of `MAX_TOKENS`.
 fn is_count(name: &str, value: &str) -> bool {
     let digits = !value.is_empty() && value.len() <= 9 && value.bytes().all(|byte| byte.is_ascii_digit());
-    digits && words(name).iter().any(|word| word == "tokens")
+    digits && split_words(name).iter().any(|word| word == "tokens")
 }
 
 /// The words of a name in lower case: `apiKey` has two, as `API_KEY` has.
-fn words(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for sign in name.chars() {
@@ -173,7 +173,7 @@ fn is_plain(value: &str) -> bool {
     let is_known = |sign: char| sign.is_alphanumeric() || signs.contains(sign);
     (is_path || value.len() <= SHORT_BYTES)
         && value.chars().all(is_known)
-        && !runs(value).any(|run| is_code(run) || is_long(run, 16))
+        && !split_runs(value).any(|run| is_code(run) || is_long(run, 16))
 }
 
 /// Whether a text has a user or a password as addresses have them.
@@ -216,10 +216,10 @@ fn is_long_code(argument: &str) -> bool {
 
 /// Whether a text has a run of letters with digits that is at least this long.
 fn has_run(text: &str, least: usize) -> bool {
-    runs(text).any(|run| is_long(run, least))
+    split_runs(text).any(|run| is_long(run, least))
 }
 
-fn runs(text: &str) -> impl Iterator<Item = &str> {
+fn split_runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|sign: char| !sign.is_ascii_alphanumeric()).filter(|run| !run.is_empty())
 }
 

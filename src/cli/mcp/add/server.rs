@@ -50,30 +50,30 @@ impl AddedServer {
     /// A server of `.mcp.json`.
     pub(super) fn of_host(entry: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
         let mut server = AddedServer::default();
-        if let Some(url) = text(entry, "url") {
-            if text(entry, "type") == Some("sse") {
+        if let Some(url) = find_text(entry, "url") {
+            if find_text(entry, "type") == Some("sse") {
                 return Err(
                     "the server speaks SSE of 2024-11-05, which is not built; streamable HTTP is".into()
                 );
             }
-            server.at(
+            server.take_address(
                 url,
-                fields(entry, "headers").map(|(name, value)| (name.clone(), value.as_str())),
+                list_fields(entry, "headers").map(|(name, value)| (name.clone(), value.as_str())),
                 name,
             )?;
             return Ok(server);
         }
-        let command = text(entry, "command").ok_or("the server has neither `command` nor `url`")?;
+        let command = find_text(entry, "command").ok_or("the server has neither `command` nor `url`")?;
         let mut words = vec![command.to_owned()];
         let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten();
         for (argument, at) in arguments.zip(1_u32..) {
-            let word =
-                plain(argument).ok_or_else(|| format!("argument {at} is neither a text nor a number"))?;
+            let word = read_plain(argument)
+                .ok_or_else(|| format!("argument {at} is neither a text nor a number"))?;
             words.push(word);
         }
-        server.command(&words)?;
-        for (variable, value) in fields(entry, "env") {
-            server.variable(variable, plain(value).as_deref(), false);
+        server.take_command(&words)?;
+        for (variable, value) in list_fields(entry, "env") {
+            server.add_variable(variable, read_plain(value).as_deref(), false);
         }
         Ok(server)
     }
@@ -83,69 +83,71 @@ impl AddedServer {
         let all = |key: &str| described.get(key).and_then(Value::as_array).into_iter().flatten();
         let mut server = AddedServer::default();
         let package = all("packages").find_map(|package| {
-            let (runner, sign) = match text(package, "registryType")? {
+            let (runner, sign) = match find_text(package, "registryType")? {
                 "npm" => ("npx", "@"),
                 "pypi" => ("uvx", "=="),
                 _ => return None,
             };
             let version =
-                text(package, "version").map(|version| format!("{sign}{version}")).unwrap_or_default();
-            Some((package, runner, format!("{}{version}", text(package, "identifier")?)))
+                find_text(package, "version").map(|version| format!("{sign}{version}")).unwrap_or_default();
+            Some((package, runner, format!("{}{version}", find_text(package, "identifier")?)))
         });
         let Some((package, runner, named)) = package else {
-            let remote = all("remotes").find(|remote| text(remote, "type") == Some("streamable-http"));
-            let url = remote.and_then(|remote| Some((remote, text(remote, "url")?)));
+            let remote = all("remotes").find(|remote| find_text(remote, "type") == Some("streamable-http"));
+            let url = remote.and_then(|remote| Some((remote, find_text(remote, "url")?)));
             let (remote, url) =
                 url.ok_or("it has no package of npm or pypi, and no address with streamable-http")?;
             let headers = remote.get("headers").and_then(Value::as_array).into_iter().flatten();
-            let headers = headers.filter_map(|one| Some((text(one, "name")?.to_owned(), text(one, "value"))));
-            server.at(url, headers, name)?;
+            let headers =
+                headers.filter_map(|one| Some((find_text(one, "name")?.to_owned(), find_text(one, "value"))));
+            server.take_address(url, headers, name)?;
             return Ok(server);
         };
         let mut words = vec![runner.to_owned(), named];
         let is = |one: &Value, key: &str| one.get(key) == Some(&Value::Bool(true));
         for argument in package.get("packageArguments").and_then(Value::as_array).into_iter().flatten() {
-            words.extend(text(argument, "name").map(str::to_owned));
-            match text(argument, "value").or_else(|| text(argument, "default")) {
+            words.extend(find_text(argument, "name").map(str::to_owned));
+            match find_text(argument, "value").or_else(|| find_text(argument, "default")) {
                 Some(_) if is(argument, "isSecret") => {
-                    let named = text(argument, "name").or_else(|| text(argument, "valueHint"));
+                    let named = find_text(argument, "name").or_else(|| find_text(argument, "valueHint"));
                     return Err(secret_argument(&format!("the value of {}", named.unwrap_or("an argument"))));
                 }
                 Some(value) => words.push(value.to_owned()),
-                None if text(argument, "type") == Some("positional") => {
-                    let hint =
-                        text(argument, "valueHint").or_else(|| text(argument, "name")).unwrap_or("ARGUMENT");
+                None if find_text(argument, "type") == Some("positional") => {
+                    let hint = find_text(argument, "valueHint")
+                        .or_else(|| find_text(argument, "name"))
+                        .unwrap_or("ARGUMENT");
                     server.notes.push(format!("replace {hint} by an argument of the server"));
                     words.push(hint.to_owned());
                 }
                 None => {}
             }
         }
-        server.command(&words)?;
+        server.take_command(&words)?;
         if package.get("runtimeArguments").is_some() {
             server.notes.push(format!("options for {runner} itself were left out"));
         }
         for one in package.get("environmentVariables").and_then(Value::as_array).into_iter().flatten() {
-            let Some(variable) = text(one, "name") else { continue };
-            let value = text(one, "value").or_else(|| text(one, "default"));
+            let Some(variable) = find_text(one, "name") else { continue };
+            let value = find_text(one, "value").or_else(|| find_text(one, "default"));
             if value.is_some() || is(one, "isRequired") || is(one, "isSecret") {
-                server.variable(variable, value, is(one, "isSecret"));
+                server.add_variable(variable, value, is(one, "isSecret"));
             }
         }
         Ok(server)
     }
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+fn find_text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key).and_then(Value::as_str)
 }
 
-fn fields<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v String, &'v Value)> {
+fn list_fields<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v String, &'v Value)> {
     value.get(key).and_then(Value::as_object).into_iter().flat_map(Map::iter)
 }
 
 /// A text, a number or a truth value, as the text that a program gets.
-fn plain(value: &Value) -> Option<String> {
+fn read_plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
@@ -167,7 +169,7 @@ fn yaml_text(text: &str) -> String {
 
 impl AddedServer {
     /// Takes the words of its command line, unless one may be a secret.
-    fn command(&mut self, words: &[String]) -> Result<(), NotAdded> {
+    fn take_command(&mut self, words: &[String]) -> Result<(), NotAdded> {
         let plain: Vec<&str> = words.iter().map(String::as_str).collect();
         if let Some(what) = secrets::in_arguments(&plain) {
             return Err(secret_argument(&what));
@@ -184,7 +186,7 @@ impl AddedServer {
     }
 
     /// Takes its address, unless it may hold a secret, and the variable of its key.
-    fn at<'v>(
+    fn take_address<'v>(
         &mut self,
         url: &str,
         headers: impl Iterator<Item = (String, Option<&'v str>)>,
@@ -217,7 +219,7 @@ impl AddedServer {
     }
 
     /// Adds a variable: with its value if that is plainly harmless, or else as one that is passed on.
-    fn variable(&mut self, name: &str, value: Option<&str>, is_secret: bool) {
+    fn add_variable(&mut self, name: &str, value: Option<&str>, is_secret: bool) {
         let value = value.filter(|value| !value.contains("${"));
         match value {
             Some(value) if !is_secret && secrets::is_harmless(name, value) => {
@@ -233,7 +235,7 @@ impl AddedServer {
     }
 
     /// The lines of its listener.
-    pub(super) fn lines(&self, name: &Name) -> Vec<String> {
+    pub(super) fn write_lines(&self, name: &Name) -> Vec<String> {
         let mut lines = vec![format!("{name}:"), format!("  mcp: {}", self.mcp)];
         if !self.env.is_empty() {
             let each =

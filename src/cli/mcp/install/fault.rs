@@ -22,12 +22,12 @@ impl NotInstalled {
     }
 
     /// What was found cannot be used.
-    pub(super) fn failed(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
+    pub(super) fn from_failure(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
         NotInstalled { exit: CommandExit::Failed, words: words.into(), fix: fix.into() }
     }
 
     /// A file or a folder was not written.
-    pub(super) fn unwritten(path: &Path, error: &std::io::Error) -> NotInstalled {
+    pub(super) fn from_write_error(path: &Path, error: &std::io::Error) -> NotInstalled {
         let fault = system::unwritten(path, "the installation", error);
         NotInstalled::unavailable(fault.words, fault.fix)
     }
@@ -36,7 +36,7 @@ impl NotInstalled {
 impl From<LockFault> for NotInstalled {
     fn from(fault: LockFault) -> NotInstalled {
         let words = format!("the packages cannot be used: {fault}");
-        NotInstalled::failed(words, "name another version, or another server")
+        NotInstalled::from_failure(words, "name another version, or another server")
     }
 }
 
@@ -116,11 +116,11 @@ const KNOWN: [KnownSign; 10] = [
 ];
 
 /// Why a package manager failed, from its last words.
-pub(super) fn explained(package: &str, words: &str) -> NotInstalled {
+pub(super) fn explain_failure(package: &str, words: &str) -> NotInstalled {
     let has = |known: &&KnownSign| known.signs.iter().any(|sign| words.contains(sign));
     match KNOWN.iter().find(has) {
         Some(KnownSign { means, fix, .. }) => {
-            NotInstalled::unavailable(format!("{package}: {means}{}", detail(words)), *fix)
+            NotInstalled::unavailable(format!("{package}: {means}{}", find_detail(words)), *fix)
         }
         None => NotInstalled::unavailable(
             format!("{package} was not installed: {words}"),
@@ -130,7 +130,7 @@ pub(super) fn explained(package: &str, words: &str) -> NotInstalled {
 }
 
 /// The line that says most, behind the meaning.
-fn detail(words: &str) -> String {
+fn find_detail(words: &str) -> String {
     let is_empty = |line: &&str| !line.is_empty() && !line.starts_with("code ");
     let lines = words.lines().map(|line| {
         let line = line.split("last words on stderr: ").last().unwrap_or(line).trim();
@@ -166,7 +166,7 @@ mod tests {
             ("ProxyError('Tunnel connection failed: 403 Forbidden')", "x: the registry cannot be reached"),
             ("exited 3 after 1 s; no words on stderr", "x was not installed: exited 3"),
         ] {
-            let fault = explained("x", words);
+            let fault = explain_failure("x", words);
             assert!(fault.words.starts_with(wanted), "{}", fault.words);
             assert_eq!(fault.exit, CommandExit::Unavailable);
         }

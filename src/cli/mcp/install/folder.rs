@@ -27,7 +27,7 @@ impl NewFolder {
         let servers = directory.join(SERVERS);
         let unwritten = |path: &Path| {
             let path = path.to_owned();
-            move |error: std::io::Error| NotInstalled::unwritten(&path, &error)
+            move |error: std::io::Error| NotInstalled::from_write_error(&path, &error)
         };
         fs::create_dir_all(&servers).map_err(unwritten(&servers))?;
         if let Some(ignored) = servers.parent().map(|above| above.join(".gitignore"))
@@ -43,40 +43,42 @@ impl NewFolder {
                 let words = format!("another process installs {listener} right now");
                 return Err(NotInstalled::unavailable(words, "run it again when that process has ended"));
             }
-            Err(TryLockError::Error(error)) => return Err(NotInstalled::unwritten(&lock_path, &error)),
+            Err(TryLockError::Error(error)) => {
+                return Err(NotInstalled::from_write_error(&lock_path, &error));
+            }
         }
         remove_left_over(&servers, listener);
         let target = directory.join(install_folder(listener));
-        restore(&target, &old_folder(&target)).map_err(unwritten(&target))?;
+        restore_old(&target, &old_folder(&target)).map_err(unwritten(&target))?;
         // What a killed installation started may still write for a moment, so each has a name of its own.
         let name = format!("{SERVERS}/.{listener}.new-{}", std::process::id());
         let path = directory.join(&name);
-        removed(&path).map_err(unwritten(&path))?;
+        remove_path(&path).map_err(unwritten(&path))?;
         fs::create_dir(&path).map_err(unwritten(&path))?;
         let whole = fs::canonicalize(&path).map_err(unwritten(&path))?;
         Ok(NewFolder { name, path: whole, target, _lock: lock })
     }
 
     /// Writes a file into it.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), NotInstalled> {
+    pub(super) fn write_file(&self, name: &str, text: &str) -> Result<(), NotInstalled> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(|error| NotInstalled::unwritten(&path, &error))
+        fs::write(&path, text).map_err(|error| NotInstalled::from_write_error(&path, &error))
     }
 
     /// Removes a folder in it.
-    pub(super) fn remove(&self, name: &str) -> Result<(), NotInstalled> {
+    pub(super) fn remove_folder(&self, name: &str) -> Result<(), NotInstalled> {
         let path = self.path.join(name);
-        removed(&path).map_err(|error| NotInstalled::unwritten(&path, &error))
+        remove_path(&path).map_err(|error| NotInstalled::from_write_error(&path, &error))
     }
 
     /// Says what was installed: then it is whole.
-    pub(super) fn finish(&self, record: &str) -> Result<(), NotInstalled> {
-        self.write(RECORD, record)
+    pub(super) fn finish_record(&self, record: &str) -> Result<(), NotInstalled> {
+        self.write_file(RECORD, record)
     }
 
     /// Takes the place of the server's folder, in one step. What was there before is removed.
     pub(in crate::cli::mcp) fn into_place(self) -> Result<(), NotInstalled> {
-        let unwritten = |error: std::io::Error| NotInstalled::unwritten(&self.target, &error);
+        let unwritten = |error: std::io::Error| NotInstalled::from_write_error(&self.target, &error);
         if !self.target.exists() {
             return fs::rename(&self.path, &self.target).map_err(unwritten);
         }
@@ -85,7 +87,7 @@ impl NewFolder {
             return Ok(());
         }
         // This file system cannot exchange two folders.
-        replaced(&self.path, &self.target).map_err(unwritten)
+        replace_folder(&self.path, &self.target).map_err(unwritten)
     }
 }
 
@@ -96,18 +98,18 @@ fn old_folder(target: &Path) -> PathBuf {
 }
 
 /// Puts a new folder in the place of another one in two steps. If the second fails, the other one comes back.
-fn replaced(new: &Path, target: &Path) -> std::io::Result<()> {
+fn replace_folder(new: &Path, target: &Path) -> std::io::Result<()> {
     let old = old_folder(target);
-    removed(&old)?;
+    remove_path(&old)?;
     fs::rename(target, &old)?;
-    fs::rename(new, target).or_else(|error| restore(target, &old).and(Err(error)))?;
-    removed(&old)
+    fs::rename(new, target).or_else(|error| restore_old(target, &old).and(Err(error)))?;
+    remove_path(&old)
 }
 
 /// Brings an old folder back if nothing took its place: a process was killed, or failed, between two steps.
-fn restore(target: &Path, old: &Path) -> std::io::Result<()> {
+fn restore_old(target: &Path, old: &Path) -> std::io::Result<()> {
     match target.exists() {
-        true => removed(old),
+        true => remove_path(old),
         false if old.exists() => fs::rename(old, target),
         false => Ok(()),
     }
@@ -116,7 +118,7 @@ fn restore(target: &Path, old: &Path) -> std::io::Result<()> {
 impl Drop for NewFolder {
     fn drop(&mut self) {
         // What cannot be removed is removed by the next installation, or reported there.
-        let _stays = removed(&self.path);
+        let _stays = remove_path(&self.path);
     }
 }
 
@@ -130,11 +132,11 @@ fn remove_left_over(servers: &Path, listener: &str) {
         fs::read_dir(servers).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_left)
     {
         // What cannot be removed, as it is still written, is removed by the next installation.
-        let _stays = removed(&path);
+        let _stays = remove_path(&path);
     }
 }
 
-fn removed(path: &Path) -> std::io::Result<()> {
+fn remove_path(path: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,
@@ -159,12 +161,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (new, target) = (place.path().join("new"), place.path().join("served"));
         folder(&target, "old");
-        assert!(replaced(&new, &target).is_err(), "there is no new one");
+        assert!(replace_folder(&new, &target).is_err(), "there is no new one");
         assert_eq!(text(&target), "old");
         folder(&new, "new");
         // What an earlier process left is not in the way.
         folder(&old_folder(&target), "older");
-        replaced(&new, &target).unwrap();
+        replace_folder(&new, &target).unwrap();
         assert_eq!(text(&target), "new");
         assert!(!new.exists() && !old_folder(&target).exists());
     }

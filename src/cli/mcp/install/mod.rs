@@ -106,22 +106,22 @@ pub(super) struct ServerToInstall<'s> {
 
 impl ServerToInstall<'_> {
     /// Sees to it that the wanted packages are on this machine.
-    pub(super) fn prepared(
+    pub(super) fn prepare(
         &self,
         choice: PackageChoice,
         screen: Screen,
     ) -> Result<InstalledServer, NotInstalled> {
         // A lock that was damaged is replaced by an upgrade.
-        let known = if choice == PackageChoice::Newest { None } else { self.pinned()? };
-        let here = self.here();
+        let known = if choice == PackageChoice::Newest { None } else { self.read_lock()? };
+        let here = self.read_record();
         if choice == PackageChoice::Present {
-            return self.present(known, here);
+            return self.use_present(known, here);
         }
         let is_here = |lock: &PackageLock| {
             here.as_ref().is_some_and(|here| here.find_difference(self.request, &lock.packages).is_none())
         };
         if let Some(lock) = known.as_ref().filter(|lock| is_here(lock)) {
-            return Ok(self.installed(lock, None));
+            return Ok(self.use_installed(lock, None));
         }
         let path = self.directory.join(".");
         let around: InheritedVariables = std::env::vars_os().collect();
@@ -138,12 +138,12 @@ impl ServerToInstall<'_> {
             }
         };
         if is_here(&lock) {
-            return Ok(self.installed(&lock, None));
+            return Ok(self.use_installed(&lock, None));
         }
         screen.say(format!("installing {} {}", self.request.name, lock.version));
         installer.install(self.request, &lock, &new)?;
-        new.finish(&InstallRecord::from_request(self.request, &lock.packages).to_text())?;
-        Ok(self.installed(&lock, Some(new)))
+        new.finish_record(&InstallRecord::from_request(self.request, &lock.packages).to_text())?;
+        Ok(self.use_installed(&lock, Some(new)))
     }
 
     fn name(&self) -> &str {
@@ -152,7 +152,7 @@ impl ServerToInstall<'_> {
 
     /// The lock, if the pin is one of the same package. A pin without packages and a lock that does not belong to its
     /// pin are refused.
-    fn pinned(&self) -> Result<Option<PackageLock>, NotInstalled> {
+    fn read_lock(&self) -> Result<Option<PackageLock>, NotInstalled> {
         let Some(pin) = self.pin else { return Ok(None) };
         let before = InstallRequest::from_command(&pin.command).and_then(Result::ok);
         if !before.is_some_and(|before| before.has_package_of(self.request)) {
@@ -165,23 +165,23 @@ impl ServerToInstall<'_> {
         );
         if pin.packages.is_empty() {
             let words = format!("{} names no packages", config::pin_file(self.name()));
-            return Err(NotInstalled::failed(words, fix));
+            return Err(NotInstalled::from_failure(words, fix));
         }
         let text = fs::read_to_string(self.directory.join(&file))
-            .map_err(|error| NotInstalled::failed(format!("{file}: {}", told(&error)), &fix))?;
+            .map_err(|error| NotInstalled::from_failure(format!("{file}: {}", told(&error)), &fix))?;
         let lock = PackageLock::from_stored(self.request, &text)
-            .map_err(|fault| NotInstalled::failed(format!("{file}: {fault}"), &fix))?;
+            .map_err(|fault| NotInstalled::from_failure(format!("{file}: {fault}"), &fix))?;
         match package_changes(&pin.packages, &lock.packages).first() {
             None => Ok(Some(lock)),
             Some(line) => {
                 let words = format!("{file} does not agree with the pin, which has other packages: {line}");
-                Err(NotInstalled::failed(words, fix))
+                Err(NotInstalled::from_failure(words, fix))
             }
         }
     }
 
     /// What is installed here.
-    fn here(&self) -> Option<InstallRecord> {
+    fn read_record(&self) -> Option<InstallRecord> {
         let folder = self.directory.join(install_folder(self.name()));
         let run = self.request.build_command(&folder.display().to_string());
         let mut files = run.iter().take(2).filter(|word| word.contains('/'));
@@ -191,18 +191,18 @@ impl ServerToInstall<'_> {
     }
 
     /// Compares what is installed with what is pinned, and changes nothing.
-    fn present(
+    fn use_present(
         &self,
         pinned: Option<PackageLock>,
         here: Option<InstallRecord>,
     ) -> Result<InstalledServer, NotInstalled> {
         let fix = format!("systole mcp pin {}", self.name());
-        let failed = |words: &str| NotInstalled::failed(words, &fix);
+        let failed = |words: &str| NotInstalled::from_failure(words, &fix);
         let lock = pinned.ok_or_else(|| failed("no packages are pinned for this command"))?;
         let folder = install_folder(self.name());
         let here = here.ok_or_else(|| failed(&format!("the server is not installed in {folder}")))?;
         match here.find_difference(self.request, &lock.packages) {
-            None => Ok(self.installed(&lock, None)),
+            None => Ok(self.use_installed(&lock, None)),
             Some(lines) => {
                 let lines = lines.join("\n  ");
                 Err(failed(&format!("what is installed in {folder} is not what was pinned\n  {lines}")))
@@ -210,7 +210,7 @@ impl ServerToInstall<'_> {
         }
     }
 
-    fn installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledServer {
+    fn use_installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledServer {
         let mut program = self.server.program.clone();
         let final_folder = install_folder(self.name());
         if let Some(new) = &new {

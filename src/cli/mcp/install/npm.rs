@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use systole_mcp::package::{InstallRequest, PackageLock};
 
-use super::fault::{NotInstalled, explained};
+use super::fault::{NotInstalled, explain_failure};
 use super::folder::NewFolder;
 use super::step::{InstallStep, StepRunner, net_address};
 
@@ -43,10 +43,10 @@ impl<'r> Npm<'r> {
     /// Finds npm, and asks it for its configuration. Keys are not in its answer.
     pub(super) fn find(runner: &'r StepRunner<'r>, new: &NewFolder) -> Result<Npm<'r>, NotInstalled> {
         // Without it npm takes the nearest folder above that has one for its project, and reads the `.npmrc` there.
-        new.write("package.json", "{}")?;
+        new.write_file("package.json", "{}")?;
         let fix = "install Node.js with npm, on Debian the packages nodejs and npm";
-        let node = runner.program("node", fix)?;
-        let npm = runner.program("npm", fix)?;
+        let node = runner.find_program("node", fix)?;
+        let npm = runner.find_program("npm", fix)?;
         // In a sandbox a script needs its interpreter by its path, and the files beside its real place.
         let real = npm.canonicalize().unwrap_or(npm);
         let is_script = real.extension().is_some_and(|ending| ending == "js");
@@ -55,7 +55,7 @@ impl<'r> Npm<'r> {
         let run =
             [command.as_slice(), &["config".to_owned(), "list".to_owned(), "--json".to_owned()]].concat();
         let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
-        let said = runner.asked(InstallStep { run, pass, ..InstallStep::default() });
+        let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() });
         let said = said.map_err(|words| {
             NotInstalled::unavailable(
                 format!("npm does not say how it is set up: {words}"),
@@ -99,7 +99,7 @@ impl<'r> Npm<'r> {
             |name: &str| self.setting(name).map(|file| (format!("npm_config_{name}"), file.to_owned()));
         step.env.extend(["userconfig", "globalconfig"].iter().filter_map(|name| named(name)));
         step.read.retain(|path| path.is_absolute());
-        self.runner.done(step).map(|_nothing| ()).map_err(|words| explained(package, &words))
+        self.runner.run_sandboxed(step).map(|_nothing| ()).map_err(|words| explain_failure(package, &words))
     }
 
     /// Asks the registry for the newest versions that the file allows.
@@ -111,7 +111,7 @@ impl<'r> Npm<'r> {
         let wanted = request.version.as_deref().unwrap_or("latest");
         let package =
             json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
-        new.write("package.json", &package.to_string())?;
+        new.write_file("package.json", &package.to_string())?;
         self.run(&["install", "--package-lock-only"], &request.name)?;
         Ok(PackageLock::of_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
     }
@@ -124,31 +124,32 @@ impl<'r> Npm<'r> {
         new: &NewFolder,
     ) -> Result<(), NotInstalled> {
         let package = json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): lock.version}});
-        new.write("package.json", &package.to_string())?;
-        new.write("package-lock.json", &lock.text)?;
+        new.write_file("package.json", &package.to_string())?;
+        new.write_file("package-lock.json", &lock.text)?;
         self.run(&["ci"], &request.name)?;
-        new.remove("cache")?;
+        new.remove_folder("cache")?;
         lock.check_installed(request, &read_lock(&new.path.join("node_modules/.package-lock.json"))?)?;
-        let entry = entry(&new.path, request)?;
+        let entry = find_entry(&new.path, request)?;
         let link = new.path.join("entry");
-        std::os::unix::fs::symlink(entry, &link).map_err(|error| NotInstalled::unwritten(&link, &error))
+        std::os::unix::fs::symlink(entry, &link)
+            .map_err(|error| NotInstalled::from_write_error(&link, &error))
     }
 }
 
 /// The variables that a configuration file of npm names as `${NAME}`: keys are often given so.
 fn variables_of(file: &Path) -> Vec<String> {
-    let text = read(file, FILE_BYTES).unwrap_or_default();
+    let text = read_bounded(file, FILE_BYTES).unwrap_or_default();
     let named = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
     named.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()
 }
 
 /// The program of a package, from the folder of the installation.
-fn entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalled> {
+fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalled> {
     let package = Path::new("node_modules").join(&request.name);
-    let manifest = read(&folder.join(&package).join("package.json"), FILE_BYTES)?;
+    let manifest = read_bounded(&folder.join(&package).join("package.json"), FILE_BYTES)?;
     let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
     let fix = "name the package of the server, or [node, FILE.js] for a server that you install yourself";
-    let failed = |words: &str| NotInstalled::failed(format!("{} {words}", request.name), fix);
+    let failed = |words: &str| NotInstalled::from_failure(format!("{} {words}", request.name), fix);
     let last = request.name.rsplit('/').next().unwrap_or_default();
     let found = match manifest.get("bin") {
         Some(Value::String(path)) => Some(path.as_str()),
@@ -175,11 +176,11 @@ fn entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalle
 
 /// Reads a lock of npm. One byte more than is allowed shows that it is too large.
 fn read_lock(path: &Path) -> Result<String, NotInstalled> {
-    read(path, 4 * FILE_BYTES + 1)
+    read_bounded(path, 4 * FILE_BYTES + 1)
 }
 
 /// Reads a text with a bound.
-fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
+fn read_bounded(path: &Path, most: u64) -> Result<String, NotInstalled> {
     use std::io::Read as _;
     let mut text = String::new();
     let file = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
@@ -187,7 +188,7 @@ fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
         Ok(_bytes) => Ok(text),
         Err(error) => {
             let words = format!("{}: {}", path.display(), systole_system::system::told(&error));
-            Err(NotInstalled::failed(words, "name another version of the package"))
+            Err(NotInstalled::from_failure(words, "name another version of the package"))
         }
     }
 }

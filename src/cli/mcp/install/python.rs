@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use systole_mcp::package::{InstallRequest, PackageLock};
 
-use super::fault::{NotInstalled, explained};
+use super::fault::{NotInstalled, explain_failure};
 use super::folder::NewFolder;
 use super::step::{InstallStep, StepRunner, net_address};
 
@@ -65,7 +65,7 @@ pub(super) struct Pip<'r> {
 impl<'r> Pip<'r> {
     /// Finds Python, and asks it for pip's configuration.
     pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<Pip<'r>, NotInstalled> {
-        let python = runner.program(
+        let python = runner.find_program(
             "python3",
             "install Python 3.10 or newer, on Debian the packages python3 and python3-pip",
         )?;
@@ -75,7 +75,7 @@ impl<'r> Pip<'r> {
         let unsaid = |words: String| {
             NotInstalled::unavailable(format!("Python does not say how it is set up: {words}"), fix)
         };
-        let said = runner.asked(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
+        let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
         let found: PythonSettings =
             serde_json::from_slice(&said).map_err(|error| unsaid(error.to_string()))?;
         if found.pip {
@@ -106,7 +106,7 @@ impl<'r> Pip<'r> {
         named.map(|path| PathBuf::from(path.strip_prefix("file://").unwrap_or(path))).collect()
     }
 
-    fn pip(&self, words: &[&str], package: &str) -> Result<Vec<u8>, NotInstalled> {
+    fn run_pip(&self, words: &[&str], package: &str) -> Result<Vec<u8>, NotInstalled> {
         let begin = [self.found.runs_pip.as_str(), "-I", "-c", PIP_ALONE, "install"];
         let run = begin.iter().chain(&ALWAYS).chain(words).map(|word| (*word).to_owned()).collect();
         let mut step = InstallStep { run, net: self.net(), read: self.folders(), ..InstallStep::default() };
@@ -122,7 +122,7 @@ impl<'r> Pip<'r> {
         step.read
             .extend(["cert", "client-cert"].iter().filter_map(|name| self.setting(name)).map(PathBuf::from));
         step.read.retain(|path| path.is_absolute());
-        self.runner.done(step).map_err(|words| explained(package, &words))
+        self.runner.run_sandboxed(step).map_err(|words| explain_failure(package, &words))
     }
 
     /// Asks the index for the newest versions that the file allows.
@@ -132,7 +132,7 @@ impl<'r> Pip<'r> {
         let with = request.with.iter().map(String::as_str);
         let words: Vec<&str> =
             ["--dry-run", "--ignore-installed", "--report=-", &wanted].into_iter().chain(with).collect();
-        let report = self.pip(&words, &request.name)?;
+        let report = self.run_pip(&words, &request.name)?;
         Ok(PackageLock::of_pip(request, &report)?)
     }
 
@@ -145,28 +145,28 @@ impl<'r> Pip<'r> {
     ) -> Result<(), NotInstalled> {
         let run = [&self.found.base, "-I", "-m", "venv", "--without-pip", "--symlinks", "."];
         let step = InstallStep { run: run.map(str::to_owned).into(), ..InstallStep::default() };
-        self.runner.done(step).map_err(|words| {
+        self.runner.run_sandboxed(step).map_err(|words| {
             let fix = "install the module venv, on Debian the package python3-venv";
             NotInstalled::unavailable(
                 format!("Python cannot make an environment for the packages: {words}"),
                 fix,
             )
         })?;
-        new.write("requirements.txt", &lock.text)?;
+        new.write_file("requirements.txt", &lock.text)?;
         let place = format!("lib/python{}/site-packages", self.found.version);
         let target = format!("--target={place}");
         let words =
             ["--no-deps", "--require-hashes", "--no-compile", &target, "--requirement=requirements.txt"];
-        self.pip(&words, &request.name)?;
-        let entry = entry(&new.path.join(place), request)?;
-        new.write("entry", &entry)
+        self.run_pip(&words, &request.name)?;
+        let entry = find_entry(&new.path.join(place), request)?;
+        new.write_file("entry", &entry)
     }
 }
 
 /// The script that starts the program of a package.
-fn entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstalled> {
+fn find_entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstalled> {
     let fix = "write [uvx, --from, PACKAGE, PROGRAM], or name the package of the server";
-    let failed = |words: &str| NotInstalled::failed(format!("{} {words}", request.name), fix);
+    let failed = |words: &str| NotInstalled::from_failure(format!("{} {words}", request.name), fix);
     let spelt = |name: &str| name.replace(['_', '.'], "-").to_ascii_lowercase();
     let of_package = |path: &PathBuf| {
         let name =
@@ -174,11 +174,11 @@ fn entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstall
         name.and_then(|name| name.split_once('-'))
             .is_some_and(|(name, _)| spelt(name) == spelt(&request.name))
     };
-    let all = fs::read_dir(packages).map_err(|error| NotInstalled::unwritten(packages, &error))?;
+    let all = fs::read_dir(packages).map_err(|error| NotInstalled::from_write_error(packages, &error))?;
     let own = all.flatten().map(|entry| entry.path()).find(of_package);
     let own = own.ok_or_else(|| failed("is not among what pip installed"))?;
     let text = fs::read_to_string(own.join("entry_points.txt")).unwrap_or_default();
-    let programs = programs(&text);
+    let programs = list_programs(&text);
     let wanted = request.script.as_deref().unwrap_or(&request.name);
     let only = programs.iter().next().filter(|_| programs.len() == 1 && request.script.is_none());
     let named = || programs.keys().take(20).cloned().collect::<Vec<_>>().join(", ");
@@ -199,7 +199,7 @@ fn entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstall
 }
 
 /// The console scripts of a package: name, and module with function.
-fn programs(text: &str) -> BTreeMap<String, String> {
+fn list_programs(text: &str) -> BTreeMap<String, String> {
     let after = text.lines().skip_while(|line| line.trim() != "[console_scripts]").skip(1);
     let own = after.take_while(|line| !line.trim_start().starts_with('['));
     let script = |line: &str| {
@@ -224,7 +224,7 @@ mod tests {
             fs::write(info.join("entry_points.txt"), format!("[x]\na = b:c\n{scripts}\n[gui]\ny = z:w\n"))
                 .unwrap();
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            entry(place.path(), &InstallRequest::from_command(&words).unwrap().unwrap())
+            find_entry(place.path(), &InstallRequest::from_command(&words).unwrap().unwrap())
                 .map_err(|fault| fault.words)
         };
         let run = |module: &str| format!("import sys\nfrom {module} import main\nsys.exit(main())\n");

@@ -45,7 +45,7 @@ impl StepRunner<'_> {
     }
 
     /// Finds a program on `PATH`.
-    pub(super) fn program(&self, name: &str, fix: &str) -> Result<PathBuf, NotInstalled> {
+    pub(super) fn find_program(&self, name: &str, fix: &str) -> Result<PathBuf, NotInstalled> {
         let may_run =
             |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
         let search = self.around.get(std::ffi::OsStr::new("PATH")).cloned().unwrap_or_default();
@@ -73,12 +73,12 @@ impl StepRunner<'_> {
     }
 
     /// Runs a program that only says how the machine is set up. It is a person's own program, and needs no sandbox.
-    pub(super) fn asked(&self, step: InstallStep) -> Result<Vec<u8>, String> {
-        self.output(step, None)
+    pub(super) fn ask_program(&self, step: InstallStep) -> Result<Vec<u8>, String> {
+        self.run_step(step, None)
     }
 
     /// Runs a program that installs, in its sandbox unless the file says `none`.
-    pub(super) fn done(&self, step: InstallStep) -> Result<Vec<u8>, String> {
+    pub(super) fn run_sandboxed(&self, step: InstallStep) -> Result<Vec<u8>, String> {
         let sandbox = self.server.program.sandbox.as_ref().map(|of_server| {
             Box::new(ProgramSandbox {
                 read: step.read.iter().filter(|path| path.exists()).cloned().collect(),
@@ -91,10 +91,10 @@ impl StepRunner<'_> {
                 ..ProgramSandbox::default()
             })
         });
-        self.output(step, sandbox)
+        self.run_step(step, sandbox)
     }
 
-    fn output(&self, step: InstallStep, sandbox: Option<Box<ProgramSandbox>>) -> Result<Vec<u8>, String> {
+    fn run_step(&self, step: InstallStep, sandbox: Option<Box<ProgramSandbox>>) -> Result<Vec<u8>, String> {
         let program = ListenerProgram {
             run: step.run,
             adapter: Vec::new(),
