@@ -8,7 +8,7 @@ mod choose;
 mod reading;
 mod ruling;
 
-pub(super) use choose::Choose;
+pub(super) use choose::ChooseCommand;
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ use systole_queries::persons::WaitingRequest;
   systole approve a1 a2
   systole approve --at 120"#)]
 #[command(mut_arg("at", |at| at.conflicts_with_all(["ids", "hash", "note"])))]
-pub(super) struct Approve {
+pub(super) struct ApproveCommand {
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(super) struct Approve {
     #[arg(value_parser = parse_request, value_name = "ID")]
     ids: Vec<PersonRequestId>,
     #[command(flatten)]
-    bound: Bound,
+    bound: BoundHashes,
     /// The reason; it is recorded
     #[arg(long, value_name = "TEXT", value_parser = parse_note, requires = "ids")]
     note: Option<String>,
@@ -61,14 +61,14 @@ pub(super) struct Approve {
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
   systole reject a1 --note "wrong account""#)]
-pub(super) struct Reject {
+pub(super) struct RejectCommand {
     #[command(flatten)]
     place: Place,
     /// The approval, as in a1
     #[arg(value_parser = parse_request)]
     id: PersonRequestId,
     #[command(flatten)]
-    bound: Bound,
+    bound: BoundHashes,
     /// Why; the caller repairs its payload by it
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     note: String,
@@ -82,7 +82,7 @@ pub(super) struct Reject {
 #[command(after_help = "Examples:
   systole amend a1 --file corrected.xml
   systole amend a1 name=Al seats=2")]
-pub(super) struct Amend {
+pub(super) struct AmendCommand {
     #[command(flatten)]
     place: Place,
     /// The approval, as in a1
@@ -95,7 +95,7 @@ pub(super) struct Amend {
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    bound: Bound,
+    bound: BoundHashes,
     /// The reason; it is recorded
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     note: Option<String>,
@@ -103,13 +103,13 @@ pub(super) struct Amend {
 
 /// The bytes that the word is bound to.
 #[derive(Args, Debug)]
-struct Bound {
+struct BoundHashes {
     /// SHA-256 of what you saw, or its first 8 digits or more
     #[arg(long, value_name = "HASH", value_parser = parse_hash)]
     hash: Option<String>,
 }
 
-impl Bound {
+impl BoundHashes {
     /// The full hash for that request: the log completes a beginning.
     fn find_hash(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, CommandExit> {
         let Some(typed) = &self.hash else { return Ok(None) };
@@ -149,13 +149,13 @@ fn parse_note(text: &str) -> Result<String, String> {
     }
 }
 
-impl Approve {
+impl ApproveCommand {
     pub(super) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }
 
     fn try_run(self) -> Result<CommandExit, CommandExit> {
-        let Approve { place, past, ids, bound, note } = self;
+        let ApproveCommand { place, past, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
             by: Name::operator(),
@@ -181,20 +181,20 @@ impl Approve {
     }
 }
 
-impl Reject {
+impl RejectCommand {
     pub(super) fn run(self) -> CommandExit {
-        let Reject { place, id, bound, note } = self;
+        let RejectCommand { place, id, bound, note } = self;
         rule_one(&place, id, &bound, Some(note), PersonDecision::Reject).unwrap_or_else(|exit| exit)
     }
 }
 
-impl Amend {
+impl AmendCommand {
     pub(super) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }
 
     fn try_run(self) -> Result<CommandExit, CommandExit> {
-        let Amend { place, id, fields, file, bound, note } = self;
+        let AmendCommand { place, id, fields, file, bound, note } = self;
         let screen = place.screen();
         if !fields.is_empty() {
             let (bytes, hash) = made_of(&place, id, &fields)?;
@@ -244,7 +244,7 @@ fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec
 fn rule_one(
     place: &Place,
     request: PersonRequestId,
-    bound: &Bound,
+    bound: &BoundHashes,
     note: Option<String>,
     says: PersonDecision<Vec<u8>>,
 ) -> Result<CommandExit, CommandExit> {

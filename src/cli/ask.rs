@@ -17,8 +17,8 @@ use super::here;
 use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
-use super::send::way::{Elsewhere, Way};
-use super::send::{Parcel, draw_key, through};
+use super::send::way::{OtherProcess, ParcelWay};
+use super::send::{OutgoingParcel, draw_key, through};
 use super::signals::Signals;
 use super::thread_name;
 use systole_config::OrganismFile;
@@ -37,7 +37,7 @@ use systole_organism::runfile::RunFile;
   systole ask What makes a heart beat?
   systole ask --thread @last "And why?"
   systole ask"#)]
-pub(super) struct Ask {
+pub(super) struct AskCommand {
     #[command(flatten)]
     place: Place,
     /// The question, quoted or not; without it, stdin is read
@@ -51,7 +51,7 @@ pub(super) struct Ask {
     to: Option<Name>,
 }
 
-impl Ask {
+impl AskCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -67,7 +67,7 @@ impl Ask {
             };
             let thread = typed.map(|typed| organism.find_thread(typed)).transpose()?;
             let organism = AskedOrganism::Elsewhere(organism);
-            return self.ask_in(&Asker { screen, to, organism }, None, thread);
+            return self.ask_in(&QuestionSender { screen, to, organism }, None, thread);
         }
         let file = self.place.organism(screen)?;
         let to = Some(find_addressee(screen, &file.composition, self.to.as_ref())?);
@@ -76,12 +76,12 @@ impl Ask {
             self.place.set_nothing(screen, &run)?;
         }
         let organism = AskedOrganism::OnLog(file.log.clone());
-        self.ask_in(&Asker { screen, to, organism }, Some(file), thread)
+        self.ask_in(&QuestionSender { screen, to, organism }, Some(file), thread)
     }
 
     fn ask_in(
         &self,
-        asker: &Asker,
+        asker: &QuestionSender,
         file: Option<OrganismFile>,
         thread: Option<ThreadId>,
     ) -> Result<CommandExit, CommandExit> {
@@ -190,7 +190,7 @@ fn find_addressee(
 }
 
 /// Asks one question after another.
-struct Asker {
+struct QuestionSender {
     screen: Screen,
     /// The listener, if it is known here.
     to: Option<Name>,
@@ -205,11 +205,11 @@ enum AskedOrganism {
     Elsewhere(OrganismElsewhere),
 }
 
-impl Asker {
-    fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, CommandExit> {
+impl QuestionSender {
+    fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<OutgoingParcel, CommandExit> {
         let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
-        let mut parcel = Parcel::from_document(payload.bytes().to_vec(), key);
+        let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);
         Ok(parcel)
     }
@@ -226,14 +226,14 @@ impl Asker {
     }
 
     /// The organism that runs, if any.
-    fn find_running(&self) -> Option<Elsewhere> {
+    fn find_running(&self) -> Option<OtherProcess> {
         match &self.organism {
-            AskedOrganism::OnLog(log) => RunFile::find_running(log).map(|run| Elsewhere {
+            AskedOrganism::OnLog(log) => RunFile::find_running(log).map(|run| OtherProcess {
                 client: Arc::new(DoorClient::from_run_file(&run)),
                 log: Some(log.clone()),
             }),
             AskedOrganism::Elsewhere(organism) => {
-                Some(Elsewhere { client: organism.client.clone(), log: None })
+                Some(OtherProcess { client: organism.client.clone(), log: None })
             }
         }
     }
@@ -249,7 +249,7 @@ impl Asker {
         if let AskedOrganism::Elsewhere(organism) = &self.organism {
             return Ok(through::send_afar(self.screen, organism, &parcel));
         }
-        let through = |Elsewhere { client, log }: Elsewhere| {
+        let through = |OtherProcess { client, log }: OtherProcess| {
             through::send_elsewhere(self.screen, client, log.as_deref(), &parcel)
         };
         let elsewhere = self.find_running().and_then(through);
@@ -272,7 +272,7 @@ impl Asker {
                     }
                     (None, None) => Err(CommandExit::Unavailable),
                     (Some(elsewhere), _) => {
-                        self.hold_talk(&Way::Elsewhere(&elsewhere), thread, &mut signals).await
+                        self.hold_talk(&ParcelWay::Elsewhere(&elsewhere), thread, &mut signals).await
                     }
                 }
             };
@@ -289,7 +289,8 @@ impl Asker {
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
         let organism = Box::pin(here::start_organism(self.screen, place, file)).await?;
-        let exit = self.hold_talk(&Way::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
+        let exit =
+            self.hold_talk(&ParcelWay::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
         tokio::select! {
             ended = organism.stop(here::GRACE) => Ok(here::report_end(self.screen, &ended).unwrap_or(exit)),
             _ = signals.next() => Err(CommandExit::Stopped),
@@ -298,7 +299,7 @@ impl Asker {
 
     async fn hold_talk(
         &self,
-        way: &Way<'_>,
+        way: &ParcelWay<'_>,
         mut thread: Option<String>,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {

@@ -64,14 +64,14 @@ const THREADS: usize = 64;
 
 /// A listener whose reply is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Work {
+pub(super) struct OpenWork {
     pub(super) listener: Name,
     /// Since when. A later moment than now is the time of its next attempt.
     pub(super) since: Millis,
 }
 
 /// Who works on a thread and below it, by the log.
-pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
+pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
     let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
     let (mut work, mut looked_at) = (Vec::new(), 0);
     while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
@@ -81,7 +81,7 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
             left.extend(call.running().cloned());
             if matches!(call.stand(), CallState::Ready { .. }) {
                 let since = call.ready_at.max(call.not_before);
-                work.push(Work { listener: call.listener.clone(), since });
+                work.push(OpenWork { listener: call.listener.clone(), since });
             }
         }
     }
@@ -101,8 +101,8 @@ pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPi
 }
 
 /// Who works, and for how long, in one line; `None` if no reply is due.
-pub(super) fn describe_work(work: &[Work], now: Millis) -> Option<String> {
-    let (late, due): (Vec<&Work>, Vec<&Work>) = work.iter().partition(|one| one.since > now);
+pub(super) fn describe_work(work: &[OpenWork], now: Millis) -> Option<String> {
+    let (late, due): (Vec<&OpenWork>, Vec<&OpenWork>) = work.iter().partition(|one| one.since > now);
     if due.is_empty() {
         let next = late.into_iter().min_by_key(|one| one.since)?;
         return Some(format!(
@@ -135,8 +135,10 @@ mod tests {
     #[test]
     fn who_works_fits_into_a_line() {
         let work = |names: &[(&str, u64)]| {
-            let one =
-                |(name, at): &(&str, u64)| Work { listener: Name::parse(name).unwrap(), since: Millis(*at) };
+            let one = |(name, at): &(&str, u64)| OpenWork {
+                listener: Name::parse(name).unwrap(),
+                since: Millis(*at),
+            };
             describe_work(&names.iter().map(one).collect::<Vec<_>>(), Millis(75_000))
         };
         assert_eq!(work(&[]), None);

@@ -45,7 +45,7 @@ const BESIDE: [&str; 14] = [
 #[command(after_help = "Examples:
   systole backup -o backup.db
   systole backup organism.db -o /backups/")]
-pub(super) struct Backup {
+pub(super) struct BackupCommand {
     #[command(flatten)]
     place: Place,
     /// The log, if it is not the one of the organism's file
@@ -56,7 +56,7 @@ pub(super) struct Backup {
     output: PathBuf,
 }
 
-impl Backup {
+impl BackupCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

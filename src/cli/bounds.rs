@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
-use systole_workflow::bound::{Bound, BoundCount};
+use systole_workflow::bound::{BoundCount, RunBound};
 
 use systole_config::{OrganismFile, bounds};
 use systole_show::columns::{self, wrapped};
@@ -22,8 +22,8 @@ pub(super) fn list_lines(file: &OrganismFile) -> Vec<String> {
 
 /// The same as values.
 pub(super) fn as_json(file: &OrganismFile) -> Vec<Value> {
-    let one = |(workflow, bound): (&systole_workflow::spec::Workflow, Bound)| {
-        let used = Used::from_bound(file, &bound);
+    let one = |(workflow, bound): (&systole_workflow::spec::Workflow, RunBound)| {
+        let used = GoalModelUse::from_bound(file, &bound);
         json!({"name": workflow.name, "goals": write_count(&bound.goals), "children": write_count(&bound.children),
                "messages": write_count(&bound.messages), "depth": bound.depth, "requests": write_count(&used.requests),
                "cost": used.cost.map(|cost| cost.to_string())})
@@ -37,8 +37,8 @@ fn write_count(count: &BoundCount) -> Value {
     json!({"most": count.fixed, "per_item": per_item})
 }
 
-fn describe_bound(file: &OrganismFile, bound: &Bound) -> String {
-    let used = Used::from_bound(file, bound);
+fn describe_bound(file: &OrganismFile, bound: &RunBound) -> String {
+    let used = GoalModelUse::from_bound(file, bound);
     let sum = if bound.terms.len() > 1 { format!("{} = ", bound.terms.join(" + ")) } else { String::new() };
     let mut parts = vec![format!("at most {sum}{}", describe_count(&bound.goals, "goal"))];
     parts.push(describe_count(&used.requests, "model request"));
@@ -60,7 +60,7 @@ fn describe_count(count: &BoundCount, noun: &str) -> String {
 }
 
 /// The most that the goals of a workflow can use of models.
-struct Used {
+struct GoalModelUse {
     requests: BoundCount,
     /// `None` if no model has a price, or if a list is unbounded.
     cost: Option<Money>,
@@ -68,9 +68,9 @@ struct Used {
     unpriced: Option<String>,
 }
 
-impl Used {
-    fn from_bound(file: &OrganismFile, bound: &Bound) -> Used {
-        let mut used = Used { requests: BoundCount::default(), cost: None, unpriced: None };
+impl GoalModelUse {
+    fn from_bound(file: &OrganismFile, bound: &RunBound) -> GoalModelUse {
+        let mut used = GoalModelUse { requests: BoundCount::default(), cost: None, unpriced: None };
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
         for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };

@@ -24,7 +24,7 @@ use systole_organism::waiting::SenderReply;
 #[command(after_help = "Examples:
   systole cancel @last
   systole cancel --to weather")]
-pub(super) struct Cancel {
+pub(super) struct CancelCommand {
     #[command(flatten)]
     place: Place,
     /// The thread: an id, the beginning of one, or @last
@@ -35,7 +35,7 @@ pub(super) struct Cancel {
     to: Option<Name>,
 }
 
-impl Cancel {
+impl CancelCommand {
     pub(super) fn run(self) -> CommandExit {
         let what = match (self.thread, self.to) {
             (_, Some(to)) => EndTarget::CallsTo(to),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use systole_agent::Agent;
 use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{
-    Adapter, HttpLimits, Model, ModelAccess, Models, RealTime, Sleeper, SystemRandom,
+    HttpLimits, Model, ModelAccess, ModelAdapter, Models, RealTime, Sleeper, SystemRandom,
 };
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
@@ -24,22 +24,22 @@ use systole_organism::replaying::AgentModels;
 /// Why an agent cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
-pub(super) struct Unmade {
+pub(super) struct UnmadeAgent {
     words: String,
     /// How to fix it.
     pub(super) fix: String,
 }
 
-impl Unmade {
-    fn new(words: impl Into<String>, fix: impl Into<String>) -> Unmade {
-        Unmade { words: words.into(), fix: fix.into() }
+impl UnmadeAgent {
+    fn new(words: impl Into<String>, fix: impl Into<String>) -> UnmadeAgent {
+        UnmadeAgent { words: words.into(), fix: fix.into() }
     }
 }
 
 /// An agent as a listener of this process.
-struct Player(Arc<Agent>);
+struct AgentListener(Arc<Agent>);
 
-impl InlineListener for Player {
+impl InlineListener for AgentListener {
     fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer(asked, line))
     }
@@ -50,9 +50,9 @@ impl InlineListener for Player {
 }
 
 /// A workflow as a listener of this process.
-struct Follower(Arc<systole_workflow::WorkflowListener>);
+struct WorkflowRunner(Arc<systole_workflow::WorkflowListener>);
 
-impl InlineListener for Follower {
+impl InlineListener for WorkflowRunner {
     fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer_delivery(asked, line))
     }
@@ -64,7 +64,7 @@ impl InlineListener for Follower {
 
 /// Which processes answer under the name of an agent or a workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Company {
+pub(super) enum ListenerScope {
     /// Only this process.
     Alone,
     /// Other processes as well.
@@ -72,70 +72,70 @@ pub(super) enum Company {
 }
 
 /// The scripts read so far, by file.
-pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
+pub(super) type ScriptsByFile = BTreeMap<PathBuf, Arc<Script>>;
 
 /// The listeners that are agents or workflows.
 pub(super) fn agents(
     file: &OrganismFile,
-    company: Company,
-) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, Unmade> {
-    agents_with(file, company, &mut Scripts::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
+    company: ListenerScope,
+) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
+    agents_with(file, company, &mut ScriptsByFile::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
 }
 
 /// The same with scripts that are already read, to which newly read ones are added, and with another sleeper.
 pub(super) fn agents_with(
     file: &OrganismFile,
-    company: Company,
-    scripts: &mut Scripts,
+    company: ListenerScope,
+    scripts: &mut ScriptsByFile,
     sleeper: &Arc<dyn Sleeper>,
-) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, Unmade> {
+) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
     let mut cast: BTreeMap<Name, Arc<dyn InlineListener>> = BTreeMap::new();
-    let mut makers = Makers { scripts, sleeper, adapters: BTreeMap::new() };
+    let mut makers = ModelMakers { scripts, sleeper, adapters: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
         let models = makers.models(file, agent)?;
         let made = Agent::new(agent.clone(), models)
-            .map_err(|unreadable| Unmade::new(unreadable.to_string(), "systole check"))?;
-        let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
-        cast.insert(name, Arc::new(Player(Arc::new(made))));
+            .map_err(|unreadable| UnmadeAgent::new(unreadable.to_string(), "systole check"))?;
+        let made = if company == ListenerScope::OneOfMany { made.one_of_many() } else { made };
+        cast.insert(name, Arc::new(AgentListener(Arc::new(made))));
     }
     for workflow in &file.workflows {
         let Ok(name) = Name::parse(&workflow.name) else { continue };
         let made = systole_workflow::WorkflowListener::new(&workflow.name);
-        let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
-        cast.insert(name, Arc::new(Follower(Arc::new(made))));
+        let made = if company == ListenerScope::OneOfMany { made.one_of_many() } else { made };
+        cast.insert(name, Arc::new(WorkflowRunner(Arc::new(made))));
     }
     Ok(cast)
 }
 
 /// The models of that file that one agent may ask. The agent may be of another file.
-pub(super) fn models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, Unmade> {
+pub(super) fn models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, UnmadeAgent> {
     if file.models.iter().all(|model| model.name != agent.model) {
         let words = format!("the organism's file has no models.{}, the model of {}", agent.model, agent.name);
-        return Err(Unmade::new(words, "models"));
+        return Err(UnmadeAgent::new(words, "models"));
     }
     let sleeper = Arc::new(RealTime) as Arc<dyn Sleeper>;
-    Makers { scripts: &mut Scripts::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
+    ModelMakers { scripts: &mut ScriptsByFile::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
         .speakers(file, agent)
 }
 
 /// Shared by all agents: scripts that were read, and models that are not scripts.
-struct Makers<'m> {
-    scripts: &'m mut Scripts,
+struct ModelMakers<'m> {
+    scripts: &'m mut ScriptsByFile,
     sleeper: &'m Arc<dyn Sleeper>,
     adapters: BTreeMap<String, Arc<dyn Model>>,
 }
 
-impl Makers<'_> {
-    fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, Unmade> {
+impl ModelMakers<'_> {
+    fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, UnmadeAgent> {
         let models = self.speakers(file, agent)?;
         let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
         let made = made.map(|made| Arc::new(made.with_sleeper(self.sleeper.clone())));
-        made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
+        made.map_err(|unusable| UnmadeAgent::new(unusable.to_string(), "systole check"))
     }
 
     /// The models that an agent may use: its own, and the fallbacks of that model.
-    fn speakers(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, Unmade> {
+    fn speakers(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, UnmadeAgent> {
         let mut wanted = vec![agent.model.as_str()];
         let own = file.models.iter().find(|model| model.name == agent.model);
         wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
@@ -149,7 +149,7 @@ impl Makers<'_> {
         Ok(models)
     }
 
-    fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
+    fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, UnmadeAgent> {
         if model.provider == Provider::Script {
             let script = self.script(model)?;
             let scripted = ScriptedModel::new(script, &model.name, agent).with_sleeper(self.sleeper.clone());
@@ -160,18 +160,18 @@ impl Makers<'_> {
         }
         let rehearse = format!("--set models.{}.provider=script, with answers in replies.yaml", model.name);
         let access = ModelAccess::from_lookup(model, |name| std::env::var(name).ok())
-            .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse.clone()))?;
-        let adapter = Adapter::new(model, access, HttpLimits::default(), None)
-            .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse))?;
+            .map_err(|unusable| UnmadeAgent::new(unusable.to_string(), rehearse.clone()))?;
+        let adapter = ModelAdapter::new(model, access, HttpLimits::default(), None)
+            .map_err(|unusable| UnmadeAgent::new(unusable.to_string(), rehearse))?;
         let adapter: Arc<dyn Model> = Arc::new(adapter);
         self.adapters.insert(model.name.clone(), adapter.clone());
         Ok(adapter)
     }
 
-    fn script(&mut self, model: &spec::ModelSpec) -> Result<Arc<Script>, Unmade> {
+    fn script(&mut self, model: &spec::ModelSpec) -> Result<Arc<Script>, UnmadeAgent> {
         let key = format!("models.{}.file", model.name);
         let Some(path) = &model.file else {
-            return Err(Unmade::new(format!("{key} is missing"), "file: replies.yaml"));
+            return Err(UnmadeAgent::new(format!("{key} is missing"), "file: replies.yaml"));
         };
         if let Some(script) = self.scripts.get(path) {
             return Ok(script.clone());
@@ -179,11 +179,11 @@ impl Makers<'_> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let words = format!("{key}: {shown}: {error}");
-            Unmade::new(words, "a file of answers, as docs/reference/script.md describes one")
+            UnmadeAgent::new(words, "a file of answers, as docs/reference/script.md describes one")
         })?;
         let script = Script::from_text(&text).map_err(|unusable| {
             let words = format!("{shown}: {unusable}");
-            Unmade::new(words, "docs/reference/script.md, which lists what an answer may say")
+            UnmadeAgent::new(words, "docs/reference/script.md, which lists what an answer may say")
         })?;
         let script = Arc::new(script);
         self.scripts.insert(path.clone(), script.clone());

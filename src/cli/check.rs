@@ -25,7 +25,7 @@ use systole_show::columns::{self, plain, wrapped};
   systole check
   systole check --strict
   systole check --schema")]
-pub(super) struct Check {
+pub(super) struct CheckCommand {
     #[command(flatten)]
     place: Place,
     /// Take a warning for a mistake
@@ -36,7 +36,7 @@ pub(super) struct Check {
     schema: bool,
 }
 
-impl Check {
+impl CheckCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         if self.schema {

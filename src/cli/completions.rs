@@ -20,13 +20,13 @@ const SORTS: &[(&str, &[&str])] =
 #[command(after_help = "Examples:
   systole completions bash
   systole completions zsh")]
-pub(super) struct Completions {
+pub(super) struct CompletionsCommand {
     /// Which shell
     #[arg(value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]
     shell: String,
 }
 
-impl Completions {
+impl CompletionsCommand {
     pub(super) fn run(self, command: clap::Command) -> CommandExit {
         Screen::of_process(false).drawn(write_script(&self.shell, command).trim_end_matches('\n'));
         CommandExit::Done

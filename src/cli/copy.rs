@@ -27,7 +27,7 @@ use systole_show::columns::counted;
 #[command(after_help = "Examples:
   systole copy
   systole copy --again --to audit.db")]
-pub(super) struct Copy {
+pub(super) struct CopyCommand {
     #[command(flatten)]
     place: Place,
     /// Write the copy into this file
@@ -41,7 +41,7 @@ pub(super) struct Copy {
     key_env: Option<String>,
 }
 
-impl Copy {
+impl CopyCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

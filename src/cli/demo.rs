@@ -14,8 +14,8 @@ use systole_kit::{Payload, namespaces};
 use super::exit::CommandExit;
 use super::place::quoted;
 use super::screen::Screen;
-use page::{Page, Style};
-use stage::{Actor, Stage};
+use page::{DemoPage, LineStyle};
+use stage::{DemoFolder, DemoOrganism};
 use systole_core::types::ports::LogFault;
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_queries::glance::glance;
@@ -27,14 +27,14 @@ use systole_queries::glance::glance;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole demo")]
-pub(super) struct Demo {}
+pub(super) struct DemoCommand {}
 
 /// What the team is asked.
 const QUESTION: &str = "What makes a heart beat?";
 
 /// Why the demo could not be shown.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum DemoFault {
     #[error(
         "the demo needs python3, which is not on PATH; install it (on Debian or Ubuntu: apt-get install python3)"
     )]
@@ -55,61 +55,67 @@ enum Fault {
     Unproven(String),
 }
 
-impl Demo {
+impl DemoCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(false);
-        match play_scenes(&Page::new(screen)) {
+        match play_scenes(&DemoPage::new(screen)) {
             Ok(()) => CommandExit::Done,
-            Err(fault @ (Fault::Failed(_) | Fault::Unproven(_))) => screen.fail(CommandExit::Failed, fault),
+            Err(fault @ (DemoFault::Failed(_) | DemoFault::Unproven(_))) => {
+                screen.fail(CommandExit::Failed, fault)
+            }
             Err(fault) => screen.fail(CommandExit::Unavailable, fault),
         }
     }
 }
 
-fn play_scenes(page: &Page) -> Result<(), Fault> {
+fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
     if !stage::has_python() {
-        return Err(Fault::Pythonless);
+        return Err(DemoFault::Pythonless);
     }
-    let stage = Stage::lay_out(person::is_there()).map_err(Fault::Stage)?;
+    let stage = DemoFolder::lay_out(person::is_there()).map_err(DemoFault::Stage)?;
     let log = stage.log_path();
     page.print_opening("Three AI agents and two Python programs answer a question. The models are rehearsed, so you need no key. Everything else is real, and is read from the log as it happens.");
-    let mut actor = Actor::start(&stage).map_err(Fault::Stage)?;
+    let mut actor = DemoOrganism::start(&stage).map_err(DemoFault::Stage)?;
 
     page.print_heading("1. You ask a question");
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
-    page.print_fact(Style::Plain, "you ask", &glance(question.bytes()).words);
+    page.print_fact(LineStyle::Plain, "you ask", &glance(question.bytes()).words);
     let client = DoorClient::from_run_file(&actor.run_file());
     let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };
-    let receipt = client.send_message(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
+    let receipt = client.send_message(&letter)?.map_err(|refusal| DemoFault::Refused(refusal.message))?;
     let root = &receipt.thread;
     page.print_fact(
-        Style::Plain,
+        LineStyle::Plain,
         "receipt",
         &format!("record {} of {root}, sent once it is on disk", receipt.seq),
     );
 
     let said = scenes::until_a_model_speaks(page, &client, &log, root, receipt.position)?;
-    let killed = actor.kill().map_err(Fault::Stage)?;
+    let killed = actor.kill().map_err(DemoFault::Stage)?;
     page.print_heading("3. kill -9, in the middle of a model's answer");
-    page.print_fact(Style::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
-    page.print_fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
-    let again = Actor::start(&stage).map_err(Fault::Stage)?;
+    page.print_fact(LineStyle::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
+    page.print_fact(
+        LineStyle::Bad,
+        "SIGKILL",
+        &format!("process {killed} is gone; it could not save anything"),
+    );
+    let again = DemoOrganism::start(&stage).map_err(DemoFault::Stage)?;
 
     let client = DoorClient::from_run_file(&again.run_file());
     let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
     scenes::decide_request(page, &client, &request)?;
     let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;
-    again.stop().map_err(Fault::Stage)?;
+    again.stop().map_err(DemoFault::Stage)?;
 
     page.print_heading("5. You get an answer, and the log proves it");
-    page.print_fact(Style::Good, "answer", &glance(answer.body.as_bytes()).words);
+    page.print_fact(LineStyle::Good, "answer", &glance(answer.body.as_bytes()).words);
     let proof = proof::judge_log(&log, &receipt, &answer)?;
-    let proof::Proof { records, model_calls, interrupted } = proof;
+    let proof::LogProof { records, model_calls, interrupted } = proof;
     let verified = format!("{records} records, none altered; your answer is among them");
-    page.print_fact(Style::Good, "verified", &verified);
+    page.print_fact(LineStyle::Good, "verified", &verified);
     let answered = model_calls.saturating_sub(interrupted);
     let calls = format!("{model_calls}: {answered} answered, {interrupted} cut off by the kill");
-    page.print_fact(Style::Plain, "model calls", &calls);
+    page.print_fact(LineStyle::Plain, "model calls", &calls);
 
     page.print_blank();
     let program = stage.program_path();

@@ -56,7 +56,7 @@ async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, Co
         .map_err(|error| hindered::report_unwritten(screen, &output, "the output of the organism", &error))?;
     let mut child = spawn_child(file)
         .map_err(|error| hindered::report_missing(screen, "another process of this program", &error))?;
-    let background = Background { screen, place, log, output };
+    let background = DetachedOrganism { screen, place, log, output };
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Err(background.report_failure(status)),
@@ -102,14 +102,14 @@ fn end_child(child: &mut Child) {
 }
 
 /// An organism that was started in the background.
-struct Background<'a> {
+struct DetachedOrganism<'a> {
     screen: Screen,
     place: &'a Place,
     log: PathBuf,
     output: PathBuf,
 }
 
-impl Background<'_> {
+impl DetachedOrganism<'_> {
     /// Reports that it runs, once it can be reached or stands by.
     fn is_told(&self, pid: u32) -> bool {
         let run = RunFile::find_running(&self.log).filter(|run| run.pid == pid);

@@ -25,7 +25,7 @@ use systole_show::layout::{TextTone, paint};
 #[command(after_help = "Examples:
   systole doctor
   systole doctor --json")]
-pub(super) struct Doctor {
+pub(super) struct DoctorCommand {
     #[command(flatten)]
     place: Place,
 }
@@ -35,12 +35,12 @@ pub(super) struct Doctor {
 struct Finding {
     what: &'static str,
     words: String,
-    state: State,
+    state: FindingState,
 }
 
 /// The state of a checked item.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum State {
+enum FindingState {
     /// In order.
     Fine,
     /// Missing, and only some features need it.
@@ -51,11 +51,11 @@ enum State {
 
 impl Finding {
     fn fine(what: &'static str, words: impl Into<String>) -> Finding {
-        Finding { what, words: words.into(), state: State::Fine }
+        Finding { what, words: words.into(), state: FindingState::Fine }
     }
 
     fn note(what: &'static str, words: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { what, words: words.into(), state: State::Note(fix.into()) }
+        Finding { what, words: words.into(), state: FindingState::Note(fix.into()) }
     }
 
     fn problem(
@@ -64,29 +64,29 @@ impl Finding {
         fix: impl Into<String>,
         exit: CommandExit,
     ) -> Finding {
-        Finding { what, words: words.into(), state: State::Problem(fix.into(), exit) }
+        Finding { what, words: words.into(), state: FindingState::Problem(fix.into(), exit) }
     }
 
     fn word(&self) -> &'static str {
         match self.state {
-            State::Fine => "ok",
-            State::Note(_) => "note",
-            State::Problem(..) => "problem",
+            FindingState::Fine => "ok",
+            FindingState::Note(_) => "note",
+            FindingState::Problem(..) => "problem",
         }
     }
 
     fn fix(&self) -> Option<&str> {
         match &self.state {
-            State::Fine => None,
-            State::Note(fix) | State::Problem(fix, _) => Some(fix),
+            FindingState::Fine => None,
+            FindingState::Note(fix) | FindingState::Problem(fix, _) => Some(fix),
         }
     }
 
     fn lines(&self) -> Vec<String> {
         let tone = match self.state {
-            State::Fine => TextTone::Good,
-            State::Note(_) => TextTone::Held,
-            State::Problem(..) => TextTone::Bad,
+            FindingState::Fine => TextTone::Good,
+            FindingState::Note(_) => TextTone::Held,
+            FindingState::Problem(..) => TextTone::Bad,
         };
         let blanks = " ".repeat(9_usize.saturating_sub(self.word().len()));
         let lead = format!("{}{blanks}{}:", paint(tone, self.word()), self.what);
@@ -98,7 +98,7 @@ impl Finding {
     }
 }
 
-impl Doctor {
+impl DoctorCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         let mut found = machine::examine_machine();
@@ -140,7 +140,7 @@ fn print_findings(screen: Screen, found: &[Finding]) {
 /// The exit of the worst problem: a damaged log first, then a refused file, then anything else.
 fn find_worst(found: &[Finding]) -> CommandExit {
     let exits = found.iter().filter_map(|finding| match finding.state {
-        State::Problem(_, exit) => Some(exit),
+        FindingState::Problem(_, exit) => Some(exit),
         _ => None,
     });
     exits

@@ -13,14 +13,14 @@ use super::place::Place;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole end 1f0c")]
-pub(super) struct End {
+pub(super) struct EndCommand {
     #[command(flatten)]
     place: Place,
     /// The thread: an id, the beginning of one, or @last
     thread: String,
 }
 
-impl End {
+impl EndCommand {
     pub(super) fn run(self) -> CommandExit {
         let what = EndTarget::Thread { named: self.thread, is_gentle: true };
         EndOrder { place: self.place, what }.carry_out()

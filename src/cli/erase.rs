@@ -42,7 +42,7 @@ use systole_system::system;
   systole erase 41 --dry-run
   systole erase 41 --reason 'asked for by the customer'
   systole erase @last@1 42 --whole")]
-pub(super) struct Erase {
+pub(super) struct EraseCommand {
     #[command(flatten)]
     place: Place,
     /// Positions in the log, or records of threads, as 41 or @last@7
@@ -59,7 +59,7 @@ pub(super) struct Erase {
     reason: Option<String>,
 }
 
-impl Erase {
+impl EraseCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

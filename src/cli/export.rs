@@ -47,7 +47,7 @@ const VERIFIER: &str = include_str!("export/verify.py");
   systole export 1f0c 77b0 --key proof.key
   systole export @last --redact sensitive --redact //customer
   systole export @last --html -o case-7.html")]
-pub(super) struct Export {
+pub(super) struct ExportCommand {
     #[command(flatten)]
     place: Place,
     /// The threads, with their children: ids, beginnings, or @last
@@ -88,7 +88,7 @@ impl<T: Into<ExportFault>> From<T> for ExportEnd {
 
 /// What was written.
 #[derive(Default)]
-struct Written {
+struct WrittenExport {
     records: u64,
     documents: u64,
     missing: u64,
@@ -106,7 +106,7 @@ struct ExportExtras {
     checkpoint: Option<SignedCheckpoint>,
 }
 
-impl Export {
+impl ExportCommand {
     pub(super) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }
@@ -137,7 +137,7 @@ impl Export {
             let archive = ArchiveWriter::create(&out).map_err(|error| unwritten(&error))?;
             let lacks_prompts = lost.elsewhere > 0;
             let files = Vec::new();
-            Zipping { looking: &looking, scope: &scope, chosen: &chosen, lacks_prompts, archive, files }
+            ExportArchive { looking: &looking, scope: &scope, chosen: &chosen, lacks_prompts, archive, files }
                 .write_all(&extras)
         };
         let written = written.map_err(|end| {
@@ -189,11 +189,11 @@ impl Export {
         looking: &Looking,
         scope: &ExportScope,
         out: &Path,
-        written: &Written,
+        written: &WrittenExport,
         is_signed: bool,
     ) {
         let (screen, file) = (looking.screen, out.display().to_string());
-        let Written { records, documents, missing, holes, checkpoint, proved } = written;
+        let WrittenExport { records, documents, missing, holes, checkpoint, proved } = written;
         if *missing > 0 {
             screen.say(format!(
                 "note: {missing} documents that the records name are not in the log: they were erased, or a program \
@@ -258,9 +258,13 @@ fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, Comm
     Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))
 }
 
-fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Result<Written, ExportEnd> {
+fn page_alone(
+    looking: &Looking,
+    scope: &ExportScope,
+    file: std::fs::File,
+) -> Result<WrittenExport, ExportEnd> {
     let mut out = io::BufWriter::new(file);
-    let mut written = Written::default();
+    let mut written = WrittenExport::default();
     let mut named = NamedDocuments::default();
     scope.visit_records(&*looking.reader, |_, record| {
         written.records += 1;
@@ -285,7 +289,7 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
 }
 
 /// A zip file that is being filled.
-struct Zipping<'a> {
+struct ExportArchive<'a> {
     looking: &'a Looking,
     scope: &'a ExportScope,
     chosen: &'a [ThreadId],
@@ -295,11 +299,11 @@ struct Zipping<'a> {
     files: Vec<(&'static str, Digest)>,
 }
 
-impl Zipping<'_> {
-    fn write_all(mut self, extras: &ExportExtras) -> Result<Written, ExportEnd> {
-        let Zipping { looking, scope, .. } = self;
+impl ExportArchive<'_> {
+    fn write_all(mut self, extras: &ExportExtras) -> Result<WrittenExport, ExportEnd> {
+        let ExportArchive { looking, scope, .. } = self;
         let reader = &*looking.reader;
-        let mut written = Written::default();
+        let mut written = WrittenExport::default();
         let mut named = NamedDocuments::default();
         let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
         let mut has_holes = false;
@@ -398,7 +402,7 @@ impl Zipping<'_> {
 
     /// Writes what is left out, and returns how many parts that are.
     fn write_holes(&mut self) -> Result<u64, ExportFault> {
-        let Zipping { looking, scope, .. } = *self;
+        let ExportArchive { looking, scope, .. } = *self;
         let mut count = 0;
         self.write_file("holes.jsonl", |out| {
             scope.each_hole(&*looking.reader, |hole| {
@@ -412,7 +416,7 @@ impl Zipping<'_> {
 
     /// Writes the records that say what was erased, if anything was.
     fn write_erasures(&mut self) -> Result<(), ExportFault> {
-        let Zipping { scope, .. } = *self;
+        let ExportArchive { scope, .. } = *self;
         if scope.erasures.is_empty() {
             return Ok(());
         }

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 1_000;
 #[command(after_help = "Examples:
   systole fork @last@2 -o fork.db
   systole fork 1f0c@3 --call 1 -o fork.db")]
-pub(super) struct Fork {
+pub(super) struct ForkCommand {
     #[command(flatten)]
     place: Place,
     /// THREAD@N, the turn that the new log begins with
@@ -42,7 +42,7 @@ pub(super) struct Fork {
     call: Option<u32>,
 }
 
-impl Fork {
+impl ForkCommand {
     pub(super) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }

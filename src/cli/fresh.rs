@@ -11,22 +11,22 @@ use super::screen::Screen;
 
 /// A file to write.
 #[derive(Debug)]
-pub(super) struct Fresh {
+pub(super) struct NewFile {
     /// Its path, relative to the folder.
     pub(super) path: PathBuf,
     /// Its content.
     pub(super) text: String,
 }
 
-impl Fresh {
+impl NewFile {
     /// A file of that path and text.
-    pub(super) fn new(path: impl Into<PathBuf>, text: String) -> Fresh {
-        Fresh { path: path.into(), text }
+    pub(super) fn new(path: impl Into<PathBuf>, text: String) -> NewFile {
+        NewFile { path: path.into(), text }
     }
 }
 
 /// Writes files into a folder. A file that begins with `#!` becomes executable.
-pub(super) fn write_files(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), CommandExit> {
+pub(super) fn write_files(screen: Screen, folder: &Path, files: &[NewFile]) -> Result<(), CommandExit> {
     let paths = files.iter().map(|file| folder.join(&file.path));
     let there: Vec<String> =
         paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();

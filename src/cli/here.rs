@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cast::{self, Company};
+use super::cast::{self, ListenerScope};
 use super::exit::CommandExit;
 use super::hindered;
 use super::place::{Place, quoted};
@@ -108,7 +108,7 @@ fn build_plan(
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps = Failpoint::read(armed.as_deref())
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
-    let inline = build_agents(screen, &file, Company::Alone)?;
+    let inline = build_agents(screen, &file, ListenerScope::Alone)?;
     let proof = match &file.proof {
         Some(proof) if !still => Some(proof_plan(screen, proof, &file.log)?),
         _ => None,
@@ -170,7 +170,7 @@ pub(super) fn witness_client() -> WitnessClient {
 pub(super) fn build_agents(
     screen: Screen,
     file: &OrganismFile,
-    company: Company,
+    company: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
     cast::agents(file, company).map_err(|unmade| {
         let exit = screen.fail(CommandExit::Configuration, &unmade);

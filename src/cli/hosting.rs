@@ -11,7 +11,7 @@ use systole_kit::nats::{WorkerEvent, WorkerFault};
 use systole_kit::schema::nearest;
 use tokio::sync::watch;
 
-use super::cast::Company;
+use super::cast::ListenerScope;
 use super::exit::CommandExit;
 use super::here;
 use super::permissions::no_keys;
@@ -28,7 +28,7 @@ use systole_system::keyfiles::{self, KeyFilesFault};
 
 /// A part of an organism.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum HostRole {
     /// Log, pump and door; every listener is reached over NATS
     Pump,
     /// Listeners alone, as workers at the broker
@@ -37,10 +37,10 @@ pub(super) enum Role {
 
 /// Which part of the organism runs here.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct HostPart {
     /// Run a part alone: the pump, or listeners that it reaches over NATS
     #[arg(long, value_name = "ROLE")]
-    pub(super) role: Option<Role>,
+    pub(super) role: Option<HostRole>,
     /// Of the listeners these alone; names with commas between
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "role")]
     only: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct Part {
     keys: Option<PathBuf>,
 }
 
-impl Part {
+impl HostPart {
     /// The file as this part's pump runs it.
     pub(super) fn adapt_file(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
         match self.role {
@@ -84,7 +84,7 @@ impl Part {
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
         let hosting = HostPlan {
-            inline: here::build_agents(screen, &file, Company::OneOfMany)?,
+            inline: here::build_agents(screen, &file, ListenerScope::OneOfMany)?,
             composition: file.composition,
             surroundings,
             steps: Arc::new(steps),

@@ -17,12 +17,12 @@ use systole_kit::writer::visible;
 
 use super::examples::{AGENT, EXAMPLES, Example, FIRST, REPLACED, TEAM, TEMPLATES, WORKFLOWS};
 use super::exit::CommandExit;
-use super::fresh::{self, Fresh};
+use super::fresh::{self, NewFile};
 use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
 use ollama::LocalOllama;
-use provider::Choice;
+use provider::ModelChoice;
 use systole_agent::spec::Provider;
 use systole_config::ORGANISM_JSON_SCHEMA;
 use systole_core::types::ids::Name;
@@ -38,7 +38,7 @@ use systole_core::types::ids::Name;
   systole init my-agent --agent
   systole init review --workflow review --provider ollama
   systole init --list")]
-pub(super) struct Init {
+pub(super) struct InitCommand {
     /// The folder, and the organism's name; without it the current folder
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,
@@ -82,7 +82,7 @@ fn unless_replaced(name: String) -> Result<String, String> {
     }
 }
 
-impl Init {
+impl InitCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         if self.list {
@@ -102,7 +102,7 @@ impl Init {
     }
 
     /// The model of its agents. `None` if it has no agents; then nothing may be asked for.
-    fn choose_model(&self, screen: Screen, example: &Example) -> Result<Option<Choice>, CommandExit> {
+    fn choose_model(&self, screen: Screen, example: &Example) -> Result<Option<ModelChoice>, CommandExit> {
         if !example.files.iter().any(|(_, text)| text.contains(REHEARSED)) {
             let options = [("--provider", self.provider.is_some()), ("--model", self.model.is_some())];
             let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) else {
@@ -234,10 +234,10 @@ fn derive_name(folder: &Path) -> Option<String> {
 }
 
 /// The files of a template. A template to build on takes the name of its folder; the others keep theirs.
-fn build_files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<Fresh> {
+fn build_files(example: &Example, name: Option<&str>, model: Option<&ModelChoice>) -> Vec<NewFile> {
     let file = |(path, text): &(&str, &str)| {
         if *path != "organism.yaml" {
-            return Fresh::new(path, (*text).to_owned());
+            return NewFile::new(path, (*text).to_owned());
         }
         let mut text = format!("{FOR_EDITORS}{text}");
         if let Some(name) = name.filter(|_| example.is_to_build_on) {
@@ -249,10 +249,10 @@ fn build_files(example: &Example, name: Option<&str>, model: Option<&Choice>) ->
                 text = dialect::with_dialects(&text);
             }
         }
-        Fresh::new(path, text)
+        NewFile::new(path, text)
     };
     // An editor finds it beside the file, without a network.
-    let schema = Fresh::new("organism.schema.json", ORGANISM_JSON_SCHEMA.to_owned());
+    let schema = NewFile::new("organism.schema.json", ORGANISM_JSON_SCHEMA.to_owned());
     example.files.iter().map(file).chain([schema]).collect()
 }
 

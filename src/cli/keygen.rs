@@ -19,7 +19,7 @@ use systole_system::signing_key;
 #[command(after_help = "Examples:
   systole keygen --origin example.org/acme
   systole keygen --origin example.net/watch --witness -o watch.key")]
-pub(super) struct Keygen {
+pub(super) struct KeygenCommand {
     /// The name of the log, for ever: like a URL without https://
     #[arg(long, value_name = "NAME")]
     origin: String,
@@ -34,7 +34,7 @@ pub(super) struct Keygen {
     json: bool,
 }
 
-impl Keygen {
+impl KeygenCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };

@@ -39,7 +39,7 @@ pub(super) fn run_listener(arguments: impl Iterator<Item = OsString>) -> ExitCod
 
 /// Searches a folder.
 fn run_code(root: &str, rules: &[&str]) -> ExitCode {
-    let deny = match Rules::from_words(rules) {
+    let deny = match RuleWords::from_words(rules) {
         Ok(rules) => rules.find_rules("deny"),
         Err(words) => return report_fault(&words),
     };
@@ -66,15 +66,15 @@ fn build_cancelled(code: &str) -> ReplyContent {
 }
 
 /// Rules of a listener: words in pairs, a key and a pattern.
-struct Rules<'w>(Vec<(&'w str, &'w str)>);
+struct RuleWords<'w>(Vec<(&'w str, &'w str)>);
 
-impl<'w> Rules<'w> {
-    fn from_words(words: &[&'w str]) -> Result<Rules<'w>, String> {
+impl<'w> RuleWords<'w> {
+    fn from_words(words: &[&'w str]) -> Result<RuleWords<'w>, String> {
         let pair = |pair: &[&'w str]| match pair {
             [key, pattern] => Ok((*key, *pattern)),
             _ => Err(format!("-listen-as: a rule has no pattern: {}", pair.join(" "))),
         };
-        words.chunks(2).map(pair).collect::<Result<_, _>>().map(Rules)
+        words.chunks(2).map(pair).collect::<Result<_, _>>().map(RuleWords)
     }
 
     fn find_rules(&self, key: &str) -> Vec<String> {

@@ -12,24 +12,24 @@ use super::exit::CommandExit;
 
 /// What is done with a listener.
 #[derive(Subcommand, Debug)]
-pub(super) enum Listener {
+pub(super) enum ListenerCommand {
     /// Write a listener into the organism, with a test
     #[command(after_help = "Examples:
   systole listener new shell weather
   systole listener new python weather")]
-    New(new::New),
+    New(new::NewCommand),
     /// Send one request to a listener alone, and judge what it says
     #[command(after_help = r#"Examples:
   systole listener try weather --send ask "How is it?"
   systole listener try -- ./answer.sh"#)]
-    Try(trial::Trial),
+    Try(trial::TrialCommand),
 }
 
-impl Listener {
+impl ListenerCommand {
     pub(super) fn run(self) -> CommandExit {
         match self {
-            Listener::New(new) => new.run(),
-            Listener::Try(trial) => trial.run(),
+            ListenerCommand::New(new) => new.run(),
+            ListenerCommand::Try(trial) => trial.run(),
         }
     }
 }

@@ -26,7 +26,7 @@ use systole_core::types::ids::Name;
   systole mcp
   systole mcp -f /srv/hello/organism.yaml --client desk"
 )]
-pub(super) struct Mcp {
+pub(super) struct McpGroup {
     #[command(flatten)]
     place: Place,
     /// Speak as this client of the organism's file
@@ -44,15 +44,15 @@ enum McpCommand {
   systole mcp pin files
   systole mcp pin files --upgrade
   systole mcp pin files --check")]
-    Pin(pin::Pin),
+    Pin(pin::PinCommand),
     /// Add a server to the organism's file, from .mcp.json or server.json
     #[command(after_help = "Examples:
   systole mcp add files
   systole mcp add tickets --from ~/project/.mcp.json")]
-    Add(add::Add),
+    Add(add::AddCommand),
 }
 
-impl Mcp {
+impl McpGroup {
     pub(super) fn run(self) -> CommandExit {
         match self.what {
             Some(McpCommand::Pin(pin)) => pin.run(),

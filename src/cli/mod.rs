@@ -126,23 +126,23 @@ const GROUPS: [(&str, &str); 5] =
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Watch agents at work: a refusal, a kill, an approval
-    Demo(demo::Demo),
+    Demo(demo::DemoCommand),
     /// Write an organism that runs and answers
-    Init(init::Init),
+    Init(init::InitCommand),
     /// Say everything that is wrong with the organism's file
-    Check(check::Check),
+    Check(check::CheckCommand),
     /// Run the organism until it is stopped
-    Run(run::Run),
+    Run(run::RunCommand),
     /// Stop the organism of this folder
-    Stop(stop::Stop),
+    Stop(stop::StopCommand),
     /// Open the pages of the running organism in a browser
     Console(console::OpenConsole),
     /// Show a log or an export in a browser, without an organism
     Open(open::OpenLog),
     /// Ask the organism a question
-    Ask(ask::Ask),
+    Ask(ask::AskCommand),
     /// Send a payload and wait for its answer
-    Send(send::Send),
+    Send(send::SendPayload),
     /// List the newest threads
     Ps(ps::Ps),
     /// Say what a thread waits for
@@ -154,7 +154,7 @@ enum Command {
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
-    Context(prompted::Prompted),
+    Context(prompted::PromptCommand),
     /// Find messages by words, names, kind and time
     Find(find::FindMessages),
     /// Say why a record is there, back to the door
@@ -168,73 +168,73 @@ enum Command {
     /// Show what persons decided, and what ran after it
     Decisions(decisions::Decisions),
     /// Approve payloads that wait for a person, or list what waits
-    Approve(approve::Approve),
+    Approve(approve::ApproveCommand),
     /// Turn down what waits for a person
-    Reject(approve::Reject),
+    Reject(approve::RejectCommand),
     /// Put another payload in place of what waits
-    Amend(approve::Amend),
+    Amend(approve::AmendCommand),
     /// Answer a question that waits for a person
-    Choose(approve::Choose),
+    Choose(approve::ChooseCommand),
     /// Say something to the work that goes on in a thread
-    Steer(steer::Steer),
+    Steer(steer::SteerCommand),
     /// End a thread and everything below it, or calls that wait
-    Cancel(cancel::Cancel),
+    Cancel(cancel::CancelCommand),
     /// Halt a thread, or everything
-    Pause(pause::Pause),
+    Pause(pause::PauseCommand),
     /// Let paused threads go on
-    Resume(pause::Resume),
+    Resume(pause::ResumeCommand),
     /// End a thread at rest
-    End(end::End),
+    End(end::EndCommand),
     /// Run the tests of an organism, with time skipped
-    Test(test::Test),
+    Test(test::TestCommand),
     /// Make a key that signs checkpoints
-    Keygen(keygen::Keygen),
+    Keygen(keygen::KeygenCommand),
     /// Sign how many records the log has, and their root
     Checkpoint(checkpoint::SignCheckpoint),
     /// Write one record with the proof that it is in the log
-    Prove(prove::Prove),
+    Prove(prove::ProveCommand),
     /// Verify a log, and compare it with what others kept of it
-    Verify(verify::Verify),
+    Verify(verify::VerifyCommand),
     /// Run recorded threads again, without models, and compare
-    Replay(replay::Replay),
+    Replay(replay::ReplayCommand),
     /// Compare two threads record by record
     Diff(diff::Diff),
     /// Copy a thread up to a turn into a log of its own
-    Fork(fork::Fork),
+    Fork(fork::ForkCommand),
     /// Take threads along, with everything that verifies them
-    Export(export::Export),
+    Export(export::ExportCommand),
     /// Write a verified copy of the log, also while it is in use
-    Backup(backup::Backup),
+    Backup(backup::BackupCommand),
     /// Cosign the checkpoints of the logs of others
     #[command(subcommand)]
-    Witness(witness::Witness),
+    Witness(witness::WitnessCommand),
     /// Take sensitive values, or whole bodies, out of a log for good
-    Erase(erase::Erase),
+    Erase(erase::EraseCommand),
     /// Bring the copy of a log in NATS up to date, or make it again
-    Copy(copy::Copy),
+    Copy(copy::CopyCommand),
     /// Show what judges a payload, with an example and its prompt
-    Schema(schema::Schema),
+    Schema(schema::SchemaCommand),
     /// Draw who may address whom, with what
     Graph(graph::Graph),
     /// Say what a code means, and what to do about it
     Explain(explain::Explain),
     /// Write a listener, or try one alone
     #[command(subcommand)]
-    Listener(listener::Listener),
+    Listener(listener::ListenerCommand),
     /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
-    Workflow(workflow::Workflow),
+    Workflow(workflow::WorkflowCommand),
     /// Serve the organism over MCP, or pin MCP servers
-    Mcp(mcp::Mcp),
+    Mcp(mcp::McpGroup),
     /// Say who may do what at the broker, or write its configuration
-    Permissions(permissions::Permissions),
+    Permissions(permissions::PermissionsCommand),
     /// Examine the machine, the organism's file and its log
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorCommand),
     /// Print the script by which a shell completes commands and ids
-    Completions(completions::Completions),
+    Completions(completions::CompletionsCommand),
     /// Print the completions for a command
     #[command(hide = true)]
-    CompleteWords(words::Words),
+    CompleteWords(words::WordsCommand),
 }
 
 /// Runs the command that the arguments name.

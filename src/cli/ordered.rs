@@ -20,7 +20,7 @@ pub(super) fn move_options(root: &Command, typed: impl Iterator<Item = OsString>
             Some(known) => (&mut moved, Some(known)),
             None => (&mut first, find_option(root, option)),
         };
-        let Some(Known { name, value, takes_value }) = known else {
+        let Some(KnownOption { name, value, takes_value }) = known else {
             first.push(option.clone());
             continue;
         };
@@ -44,7 +44,7 @@ fn is_option(word: &OsStr) -> bool {
 }
 
 /// An option that a command has.
-struct Known {
+struct KnownOption {
     /// The name under which it is read.
     name: OsString,
     takes_value: bool,
@@ -52,7 +52,7 @@ struct Known {
     value: Option<OsString>,
 }
 
-fn find_option(command: &Command, word: &OsStr) -> Option<Known> {
+fn find_option(command: &Command, word: &OsStr) -> Option<KnownOption> {
     let text = word.to_str()?;
     let found = |is_it: &dyn Fn(&Arg) -> bool| command.get_arguments().find(|arg| is_it(arg));
     let name = |arg: &Arg| match (arg.get_long(), arg.get_short()) {
@@ -74,5 +74,5 @@ fn find_option(command: &Command, word: &OsStr) -> Option<Known> {
     };
     let takes_value = arg.get_action().takes_values();
     let is_whole = takes_value || value.is_none();
-    is_whole.then_some(Known { name: name(arg)?.into(), takes_value, value: value.map(Into::into) })
+    is_whole.then_some(KnownOption { name: name(arg)?.into(), takes_value, value: value.map(Into::into) })
 }

@@ -31,11 +31,11 @@ pub(super) struct Pager {
     /// Takes the rest of our buffers if the pager ended first.
     nowhere: File,
     /// While it runs, Ctrl-C goes only to the pager.
-    _deaf: Option<Deaf>,
+    _deaf: Option<IgnoredInterrupts>,
 }
 
 /// Keeps Ctrl-C from ending this process.
-struct Deaf {
+struct IgnoredInterrupts {
     _runtime: tokio::runtime::Runtime,
     _signal: Signal,
 }
@@ -86,10 +86,10 @@ fn is_there(command: &str) -> bool {
     found.is_ok_and(|found| found.success())
 }
 
-fn ignore_interrupts() -> Option<Deaf> {
+fn ignore_interrupts() -> Option<IgnoredInterrupts> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let entered = runtime.enter();
     let heard = signal(SignalKind::interrupt()).ok()?;
     drop(entered);
-    Some(Deaf { _runtime: runtime, _signal: heard })
+    Some(IgnoredInterrupts { _runtime: runtime, _signal: heard })
 }

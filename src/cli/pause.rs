@@ -25,9 +25,9 @@ use systole_show::columns::plain;
 #[command(after_help = r#"Examples:
   systole pause 1f0c --note "moving house"
   systole pause --all"#)]
-pub(super) struct Pause {
+pub(super) struct PauseCommand {
     #[command(flatten)]
-    which: Which,
+    which: PauseTarget,
     /// The reason; it is recorded
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -40,13 +40,13 @@ pub(super) struct Pause {
 #[command(after_help = "Examples:
   systole resume 1f0c
   systole resume --all")]
-pub(super) struct Resume {
+pub(super) struct ResumeCommand {
     #[command(flatten)]
-    which: Which,
+    which: PauseTarget,
 }
 
 #[derive(Args, Debug)]
-struct Which {
+struct PauseTarget {
     #[command(flatten)]
     place: Place,
     /// The thread: an id, the beginning of one, or @last
@@ -57,19 +57,19 @@ struct Which {
     all: bool,
 }
 
-impl Pause {
+impl PauseCommand {
     pub(super) fn run(self) -> CommandExit {
         self.which.steer(true, self.note.as_deref()).unwrap_or_else(|exit| exit)
     }
 }
 
-impl Resume {
+impl ResumeCommand {
     pub(super) fn run(self) -> CommandExit {
         self.which.steer(false, None).unwrap_or_else(|exit| exit)
     }
 }
 
-impl Which {
+impl PauseTarget {
     fn steer(&self, halts: bool, note: Option<&str>) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         if let Some(elsewhere) = OrganismElsewhere::find_named(&self.place)? {

@@ -15,12 +15,12 @@ use systole_queries::prompts::{JournaledCall, PromptFault};
   systole context
   systole context 1f0c@7
   systole context --at 120")]
-pub(super) struct Prompted {
+pub(super) struct PromptCommand {
     #[command(flatten)]
     at: AsOf,
 }
 
-impl Prompted {
+impl PromptCommand {
     pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }

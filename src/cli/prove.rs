@@ -32,7 +32,7 @@ use systole_organism::proving::notes_of;
 #[command(after_help = "Examples:
   systole prove 17 -o message.tlog-proof
   systole prove 17 --policy proof.policy -o message.tlog-proof")]
-pub(super) struct Prove {
+pub(super) struct ProveCommand {
     #[command(flatten)]
     place: Place,
     /// The position of the record, as systole log shows it: 17 or #17
@@ -51,7 +51,7 @@ fn parse_position(typed: &str) -> Result<u64, String> {
     number.filter(|number| *number > 0).ok_or_else(|| "a position is a whole number from 1, as 17".to_owned())
 }
 
-impl Prove {
+impl ProveCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

@@ -22,8 +22,8 @@ use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::visible;
 use systole_organism::replaying::{
-    CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
-    ReplayedTree, StandInProgram, SystemEvents, replay_tree,
+    CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree,
+    ReplayConfigurations, ReplayedTree, StandInProgram, SystemEvents, replay_tree,
 };
 use systole_show::columns::counted;
 use systole_show::layout::{TextTone, paint};
@@ -45,7 +45,7 @@ const UNANSWERED: usize = 10;
   systole replay --since 30d --config edited.yaml
   systole replay --with greeter=./edited.py
   systole replay --live assistant --money 0.50USD")]
-pub(super) struct Replay {
+pub(super) struct ReplayCommand {
     #[command(flatten)]
     place: Place,
     /// Its id, its beginning, or @last; or an export, as T.zip
@@ -93,7 +93,7 @@ fn stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
 
 /// What became of the threads.
 #[derive(Default)]
-struct Counts {
+struct ReplayCounts {
     same: usize,
     differ: usize,
     refused: usize,
@@ -135,7 +135,7 @@ impl ReplayVerdict {
     }
 }
 
-impl Replay {
+impl ReplayCommand {
     pub(super) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }
@@ -207,10 +207,10 @@ impl Replay {
     }
 
     /// The configurations of the replay.
-    fn open_configurations(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
+    fn open_configurations(&self, screen: Screen) -> Result<ReplayConfigurations, CommandExit> {
         let edited = self.read_edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
-        let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
+        let mut shelf = ReplayConfigurations::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
             shelf.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
         }
@@ -222,14 +222,14 @@ impl Replay {
         &self,
         looking: &Looking,
         system: &SystemEvents,
-        shelf: &mut ReplayShelf,
+        shelf: &mut ReplayConfigurations,
         real: &mut RealParts,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
         let since = self.since.as_deref().map(|text| typed_moment(screen, "--since", text, looking.now));
         let earliest = since.transpose()?.unwrap_or(Millis(0));
         let newest = looking.reader.threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
-        let (mut counts, mut selects_some) = (Counts::default(), false);
+        let (mut counts, mut selects_some) = (ReplayCounts::default(), false);
         // Nothing is printed before it is clear that what is named takes part.
         let mut held = Vec::new();
         for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
@@ -261,7 +261,7 @@ impl Replay {
     }
 }
 
-impl Counts {
+impl ReplayCounts {
     fn take_outcome(&mut self, screen: Screen, name: &str, replayed: &ReplayOutcome) {
         let replayed = match replayed {
             Ok(replayed) => replayed,
@@ -313,7 +313,7 @@ impl Counts {
     }
 
     fn choose_exit(&self, screen: Screen) -> CommandExit {
-        let Counts { same, differ, refused, cannot, first, .. } = self;
+        let ReplayCounts { same, differ, refused, cannot, first, .. } = self;
         if screen.json {
             screen.value(&json!({
                 "same": same, "differ": differ, "refused": refused, "cannot_replay": cannot, "first": first,
@@ -341,7 +341,7 @@ pub(super) type ReplayOutcome = Result<ReplayedTree, CannotReplay>;
 pub(super) fn of_export(
     screen: Screen,
     path: &Path,
-    shelf: &mut ReplayShelf,
+    shelf: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
     let history = exported::open_history(screen, path)?;
@@ -379,7 +379,7 @@ fn all_told(
     all: &[(String, ReplayOutcome)],
 ) -> Result<CommandExit, CommandExit> {
     let [(name, replayed)] = all else {
-        let mut counts = Counts::default();
+        let mut counts = ReplayCounts::default();
         all.iter().for_each(|(name, replayed)| counts.take_outcome(screen, name, replayed));
         return counts.report_counts(screen, real);
     };

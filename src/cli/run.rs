@@ -18,7 +18,7 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::here;
 use super::hindered;
-use super::hosting::{Part, Role};
+use super::hosting::{HostPart, HostRole};
 use super::live::{self, Live};
 use super::place::{Place, quoted, refuse};
 use super::screen::Screen;
@@ -27,7 +27,7 @@ use systole_config::{DEFAULT_LISTEN, OrganismFile, counted};
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spoken;
 use systole_doors::api_types;
-use systole_doors::events::Follower;
+use systole_doors::events::RecordFollower;
 use systole_doors::http::{self, HttpDoor, HttpDoorFault};
 use systole_doors::wire::WireDoor;
 use systole_organism::front::OrganismHandle;
@@ -56,11 +56,11 @@ const SAID_AGAIN: Duration = Duration::from_secs(60);
   systole run
   systole run --detach
   systole -C my-team run --set console.listen=127.0.0.1:8080")]
-pub(super) struct Run {
+pub(super) struct RunCommand {
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
-    part: Part,
+    part: HostPart,
     /// Run in the background; return when the organism can be reached
     #[arg(long)]
     detach: bool,
@@ -81,12 +81,12 @@ fn parse_positions(typed: &str) -> Result<LostRange, String> {
     }
 }
 
-impl Run {
+impl RunCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         if self.detach {
             return match self.part.role {
-                Some(Role::Listeners) => no_door(screen),
+                Some(HostRole::Listeners) => no_door(screen),
                 _ => detach::run_detached(screen, &self.place),
             };
         }
@@ -96,18 +96,18 @@ impl Run {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
             };
-            if self.accept_loss.is_some() && self.part.role == Some(Role::Listeners) {
+            if self.accept_loss.is_some() && self.part.role == Some(HostRole::Listeners) {
                 return no_log_in_a_file(screen, "a host has no log");
             }
-            if self.part.role == Some(Role::Listeners) {
+            if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
             let (mut was_here, mut told) = (false, None::<Instant>);
             loop {
                 match self.try_run(screen, &mut signals, was_here).await {
                     // Everything from before is gone, as after a restart.
-                    Ok(Left::Ousted) => (was_here, told) = (true, None),
-                    Ok(Left::Cut(words)) => {
+                    Ok(RunEnd::Ousted) => (was_here, told) = (true, None),
+                    Ok(RunEnd::Cut(words)) => {
                         if told.is_none_or(|told| told.elapsed() >= SAID_AGAIN) {
                             screen.say(format!("waits for its broker: {words}"));
                             told = Some(Instant::now());
@@ -117,7 +117,7 @@ impl Run {
                             exit = signals.next() => return exit,
                         }
                     }
-                    Ok(Left::Over(exit)) | Err(exit) => return exit,
+                    Ok(RunEnd::Over(exit)) | Err(exit) => return exit,
                 }
             }
         })
@@ -130,7 +130,7 @@ impl Run {
         screen: Screen,
         signals: &mut Signals,
         was_here: bool,
-    ) -> Result<Left, CommandExit> {
+    ) -> Result<RunEnd, CommandExit> {
         let file =
             self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
         let file = self.part.adapt_file(screen, file)?;
@@ -152,7 +152,7 @@ impl Run {
                 here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen, log.clone())));
             let started = tokio::select! {
                 started = Box::pin(starting) => started?,
-                exit = signals.next() => return Ok(Left::Over(exit)),
+                exit = signals.next() => return Ok(RunEnd::Over(exit)),
             };
             let organism = match started {
                 Ok(organism) => organism,
@@ -199,15 +199,15 @@ impl Run {
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch_log(screen, Running { organism, door, wire, posted }, signals).await)
+        Ok(watch_log(screen, RunningOrganism { organism, door, wire, posted }, signals).await)
     }
 }
 
 /// A start that failed. A broker that is away is waited for, and one that this process has used also if it refuses.
-fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Result<Left, CommandExit> {
+fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Result<RunEnd, CommandExit> {
     match fault {
         StartFault::Broker(unusable) if unusable.is_away() || was_here && unusable.may_pass() => {
-            Ok(Left::Cut(unusable.to_string()))
+            Ok(RunEnd::Cut(unusable.to_string()))
         }
         fault => Err(here::start_fault(screen, fault)),
     }
@@ -316,7 +316,7 @@ async fn bind_door(
 }
 
 /// How a run ended.
-enum Left {
+enum RunEnd {
     /// Finally.
     Over(CommandExit),
     /// Another pump has the log; this one stands by from here on.
@@ -346,7 +346,7 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
     }
 }
 
-struct Running {
+struct RunningOrganism {
     organism: Organism,
     door: HttpDoor,
     wire: Option<WireDoor>,
@@ -354,10 +354,10 @@ struct Running {
 }
 
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
-async fn watch_log(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
+async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut Signals) -> RunEnd {
     let front = running.organism.handle().clone();
-    let mut follower = Follower::follow_after(&front, front.began(), None);
-    let mut live = Watcher::follow_log(screen, &front);
+    let mut follower = RecordFollower::follow_after(&front, front.began(), None);
+    let mut live = LogWatcher::follow_log(screen, &front);
     let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());
     let exit = loop {
@@ -392,9 +392,9 @@ async fn watch_log(screen: Screen, mut running: Running, signals: &mut Signals) 
     loop {
         tokio::select! {
             stopped = &mut stopping => return match stopped {
-                Stopped::Ousted => exit.map_or(Left::Ousted, Left::Over),
-                Stopped::Well => Left::Over(exit.unwrap_or(CommandExit::Log)),
-                Stopped::Failed(failed) => Left::Over(failed),
+                StopResult::Ousted => exit.map_or(RunEnd::Ousted, RunEnd::Over),
+                StopResult::Well => RunEnd::Over(exit.unwrap_or(CommandExit::Log)),
+                StopResult::Failed(failed) => RunEnd::Over(failed),
             },
             page = follower.next(), if shows => match page {
                 Ok(Some(records)) => live.show_records(&records),
@@ -402,14 +402,14 @@ async fn watch_log(screen: Screen, mut running: Running, signals: &mut Signals) 
             },
             _ = signals.next() => {
                 screen.say("stopped at once; open deliveries are taken up again at the next start");
-                return Left::Over(CommandExit::Stopped);
+                return RunEnd::Over(CommandExit::Stopped);
             }
         }
     }
 }
 
 /// How stopping went.
-enum Stopped {
+enum StopResult {
     Well,
     Failed(CommandExit),
     /// Another pump already had the log, so nothing was left to write.
@@ -417,8 +417,8 @@ enum Stopped {
 }
 
 /// Stops in the order of the flow.
-async fn stop_running(screen: Screen, running: Running, wait: StopWait) -> Stopped {
-    let Running { organism, door, wire, posted } = running;
+async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) -> StopResult {
+    let RunningOrganism { organism, door, wire, posted } = running;
     // While it drains, a second `systole stop` finds it.
     let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
     if let Some(wire) = wire {
@@ -432,13 +432,13 @@ async fn stop_running(screen: Screen, running: Running, wait: StopWait) -> Stopp
     // Followers of the log get its end; a slow follower is not waited for.
     let _left = tokio::time::timeout(Duration::from_millis(500), inside.over()).await;
     if is_ousted() {
-        return Stopped::Ousted;
+        return StopResult::Ousted;
     }
     match here::report_end(screen, &ended) {
-        Some(failed) => Stopped::Failed(failed),
+        Some(failed) => StopResult::Failed(failed),
         None => {
             screen.say("stopped");
-            Stopped::Well
+            StopResult::Well
         }
     }
 }
@@ -447,7 +447,7 @@ async fn stop_running(screen: Screen, running: Running, wait: StopWait) -> Stopp
 const COUNTS: Duration = Duration::from_secs(2);
 
 /// Reports how many workers each listener over NATS has once it is ready, and when a first one comes. It never ends.
-async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<Joined>) {
+async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<JoinedListeners>) {
     // The listeners reported without a worker.
     let mut without = BTreeSet::new();
     let mut fresh = BTreeSet::new();
@@ -485,28 +485,28 @@ async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<Joined>
 
 /// Listeners over NATS that became ready since their workers were last counted.
 #[derive(Default)]
-struct Joined {
+struct JoinedListeners {
     names: Mutex<BTreeSet<String>>,
     comes: Notify,
 }
 
-struct Watcher {
+struct LogWatcher {
     screen: Screen,
     front: OrganismHandle,
     forms: Forms,
     live: Live,
     over_nats: Vec<String>,
-    joined: Arc<Joined>,
+    joined: Arc<JoinedListeners>,
 }
 
-impl Watcher {
-    fn follow_log(screen: Screen, front: &OrganismHandle) -> Watcher {
+impl LogWatcher {
+    fn follow_log(screen: Screen, front: &OrganismHandle) -> LogWatcher {
         let listeners = front.composition().listeners.values();
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
         let live = Live::new(screen).with_workers(over_nats.clone());
         let (front, forms) = (front.clone(), Forms::default());
-        Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
+        LogWatcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
     fn show_records(&mut self, records: &[api_types::ApiRecord]) {

@@ -14,36 +14,36 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use found::{Declared, Schemas};
+use found::{DeclaredElement, FoundSchemas};
 use systole_core::types::composition::Schema as Text;
 use systole_core::types::ids::Digest;
 
 /// What is wanted of a schema.
 #[derive(Args, Debug)]
-pub(super) struct Schema {
+pub(super) struct SchemaCommand {
     #[command(subcommand)]
-    what: What,
+    what: SchemaAction,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum SchemaAction {
     /// Print the XSD that judges an element
     #[command(after_help = "Examples:
   systole schema show
   systole schema show answer")]
-    Show(Show),
+    Show(ShowCommand),
     /// Write what `payloads` means into a file, and name that instead
     #[command(after_help = "Examples:
   systole schema eject")]
-    Eject(eject::Eject),
+    Eject(eject::EjectCommand),
     /// Print a smallest valid payload
     #[command(after_help = "Examples:
   systole schema example ask")]
-    Example(Of),
+    Example(SchemaElement),
     /// Print what a prompt says of a payload
     #[command(after_help = "Examples:
   systole schema prompt ask")]
-    Prompt(Of),
+    Prompt(SchemaElement),
     /// Print the form of its payloads in JSON, as JSON Schema
     #[command(after_help = "Examples:
   systole schema json ask")]
@@ -56,7 +56,7 @@ enum What {
 }
 
 #[derive(Args, Debug)]
-struct Show {
+struct ShowCommand {
     #[command(flatten)]
     place: Place,
     /// An element, or a schema as the file names it, or talk, which comes
@@ -65,31 +65,31 @@ struct Show {
 }
 
 #[derive(Args, Debug)]
-struct Of {
+struct SchemaElement {
     #[command(flatten)]
     place: Place,
     /// The element, or {namespace}element
     element: String,
 }
 
-impl Schema {
+impl SchemaCommand {
     pub(super) fn run(self) -> CommandExit {
         let done = match &self.what {
-            What::Show(show) => show.run(),
-            What::Eject(eject) => eject.run(),
-            What::Example(of) => of.show_example(),
-            What::Prompt(of) => of.show_prompt(),
-            What::Json(json) => json.run(),
-            What::Diff(diff) => diff.run(),
+            SchemaAction::Show(show) => show.run(),
+            SchemaAction::Eject(eject) => eject.run(),
+            SchemaAction::Example(of) => of.show_example(),
+            SchemaAction::Prompt(of) => of.show_prompt(),
+            SchemaAction::Json(json) => json.run(),
+            SchemaAction::Diff(diff) => diff.run(),
         };
         done.unwrap_or_else(|exit| exit)
     }
 }
 
-impl Show {
+impl ShowCommand {
     fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::read_schemas(&self.place, screen)?;
+        let schemas = FoundSchemas::read_schemas(&self.place, screen)?;
         let schema = match &self.element {
             Some(element) => schemas.find_meant(screen, element)?,
             None => schemas.payloads().ok_or_else(|| report_none(screen, &schemas))?,
@@ -106,7 +106,7 @@ impl Show {
     }
 }
 
-fn report_none(screen: Screen, schemas: &Schemas) -> CommandExit {
+fn report_none(screen: Screen, schemas: &FoundSchemas) -> CommandExit {
     let names = schemas.names();
     let which = if names.is_empty() { "an element".to_owned() } else { names.join(", ") };
     let told = format!("the file declares no payloads; name an element or a schema: {which}");
@@ -124,11 +124,11 @@ fn name_schema(schema: &Text) -> String {
     }
 }
 
-impl Of {
+impl SchemaElement {
     fn show_example(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::read_schemas(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
+        let schemas = FoundSchemas::read_schemas(&self.place, screen)?;
+        let DeclaredElement { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let Some(example) = model.example(&local) else {
             let told = format!(
                 "{local} has no example: no value is known for one of its patterns, or it contains itself"
@@ -146,8 +146,8 @@ impl Of {
 
     fn show_prompt(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::read_schemas(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
+        let schemas = FoundSchemas::read_schemas(&self.place, screen)?;
+        let DeclaredElement { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let prompt = model.prompt_entry(&local).unwrap_or_default();
         if screen.json {
             screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::awaited::{Work, may_halt};
+use super::awaited::{OpenWork, may_halt};
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::hindered;
@@ -29,8 +29,8 @@ use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::{CallResult, find_ending};
 use systole_organism::runfile::{RunFile, random_hex};
 use systole_system::system;
-use tail::Tail;
-use way::Way;
+use tail::LiveTail;
+use way::ParcelWay;
 
 mod outage;
 mod phrase;
@@ -48,7 +48,7 @@ pub(super) mod way;
 #[command(after_help = r#"Examples:
   systole send ask "Who is there?"
   systole send --file order.xml --key order-17"#)]
-pub(super) struct Send {
+pub(super) struct SendPayload {
     #[command(flatten)]
     place: Place,
     /// The element to send, made of the fields behind it
@@ -79,7 +79,7 @@ pub(super) struct Send {
 
 /// The message to send, and how long to wait for its answer.
 #[derive(Clone)]
-pub(super) struct Parcel {
+pub(super) struct OutgoingParcel {
     document: Vec<u8>,
     key: Key,
     pub(super) to: Option<Name>,
@@ -92,7 +92,7 @@ pub(super) struct Parcel {
     opened: OnceLock<String>,
 }
 
-impl Send {
+impl SendPayload {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -124,12 +124,12 @@ impl Send {
                 (None, log) => log.as_deref().map(|log| thread_name::find(screen, log, text)).transpose()?,
             },
         };
-        let parcel = Parcel {
+        let parcel = OutgoingParcel {
             to: self.to,
             thread: thread.map(|thread| thread.to_string()),
             wait: !self.no_wait,
             timeout: self.timeout,
-            ..Parcel::from_document(document, key)
+            ..OutgoingParcel::from_document(document, key)
         };
         if let Some(organism) = &elsewhere {
             return Ok(through::send_afar(screen, organism, &parcel));
@@ -154,10 +154,10 @@ fn no_schema(organism: &OrganismElsewhere, mut refusal: ApiRefusal) -> CommandEx
     organism.report_refusal(&refusal)
 }
 
-impl Parcel {
+impl OutgoingParcel {
     /// A payload for any listener that takes it, with a wait for its answer.
-    pub(super) fn from_document(document: Vec<u8>, key: Key) -> Parcel {
-        Parcel {
+    pub(super) fn from_document(document: Vec<u8>, key: Key) -> OutgoingParcel {
+        OutgoingParcel {
             document,
             key,
             to: None,
@@ -237,26 +237,31 @@ struct Came<'a> {
 }
 
 /// Follows a call on behalf of its sender.
-struct Waiter<'a> {
+struct AnswerWaiter<'a> {
     screen: Screen,
     receipt: &'a ApiReceipt,
     spoken: bool,
     live: Live,
     /// The current progress line.
-    tail: Tail,
-    way: &'a Way<'a>,
+    tail: LiveTail,
+    way: &'a ParcelWay<'a>,
     /// The last record that asked a person; only after one is the log read again.
     asked: Option<ApiRecord>,
     /// Who is away.
     away: AwaitedParty,
 }
 
-impl<'a> Waiter<'a> {
-    fn new(screen: Screen, receipt: &'a ApiReceipt, spoken: bool, way: &'a Way<'a>) -> Waiter<'a> {
+impl<'a> AnswerWaiter<'a> {
+    fn new(
+        screen: Screen,
+        receipt: &'a ApiReceipt,
+        spoken: bool,
+        way: &'a ParcelWay<'a>,
+    ) -> AnswerWaiter<'a> {
         let live = Live::new(screen.for_talk());
-        let tail = Tail::new(screen);
+        let tail = LiveTail::new(screen);
         let away = AwaitedParty::default();
-        Waiter { screen, receipt, spoken, live, tail, way, asked: None, away }
+        AnswerWaiter { screen, receipt, spoken, live, tail, way, asked: None, away }
     }
 
     /// Takes the next record. If it is the awaited one, prints it and returns the exit.
@@ -305,7 +310,7 @@ impl<'a> Waiter<'a> {
     }
 }
 
-impl Waiter<'_> {
+impl AnswerWaiter<'_> {
     /// Takes a listener's progress report, or its model's partial text.
     fn take_report(&mut self, spoken: &ProgressReport) {
         self.tail.take_report(spoken);
@@ -313,9 +318,9 @@ impl Waiter<'_> {
 
     /// Runs once per second. Returns the exit if the answer waits for someone who is away, and only this command runs the
     /// organism.
-    fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) -> Option<CommandExit> {
+    fn tick(&mut self, at_work: impl FnOnce() -> Vec<OpenWork>) -> Option<CommandExit> {
         if let Some((words, record)) = self.away.take_news() {
-            let is_over = matches!(self.way, Way::Here(_));
+            let is_over = matches!(self.way, ParcelWay::Here(_));
             self.clear_lines();
             if self.screen.json && is_over {
                 let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(&record)));
@@ -366,7 +371,7 @@ impl Waiter<'_> {
 }
 
 /// Reports that the payload is on disk.
-fn report_receipt(screen: Screen, receipt: &ApiReceipt, parcel: &Parcel) {
+fn report_receipt(screen: Screen, receipt: &ApiReceipt, parcel: &OutgoingParcel) {
     // It is set only once.
     let _known_already = parcel.opened.set(receipt.thread.clone());
     if screen.json && !parcel.wait {

@@ -12,7 +12,7 @@ use super::exit::CommandExit;
 use super::looking::{Looking, composition};
 use super::place::Place;
 use super::screen::Screen;
-use super::send::{Parcel, draw_key, through};
+use super::send::{OutgoingParcel, draw_key, through};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_doors::client::DoorClient;
@@ -25,7 +25,7 @@ use systole_organism::steered;
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
   systole steer @last "Use the second source too.""#)]
-pub(super) struct Steer {
+pub(super) struct SteerCommand {
     #[command(flatten)]
     place: Place,
     /// The thread: an id, the beginning of one, or @last
@@ -34,7 +34,7 @@ pub(super) struct Steer {
     text: String,
 }
 
-impl Steer {
+impl SteerCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -59,7 +59,7 @@ impl Steer {
             }
         };
         let key = draw_key().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
-        let mut parcel = Parcel::from_document(steer.bytes().to_vec(), key);
+        let mut parcel = OutgoingParcel::from_document(steer.bytes().to_vec(), key);
         (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
         if let Some(organism) = &looking.elsewhere {
             return Ok(through::send_afar(screen, organism, &parcel));

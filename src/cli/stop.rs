@@ -46,7 +46,7 @@ const DRAINS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from
   systole stop
   systole stop --drain 60s
   systole stop --now")]
-pub(super) struct Stop {
+pub(super) struct StopCommand {
     #[command(flatten)]
     place: Place,
     /// Do not wait for replies; kill it if it does not end
@@ -65,12 +65,12 @@ fn drain_time(text: &str) -> Result<Duration, String> {
 
 /// The result for a process that was asked to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum StopOutcome {
     Ended,
     GoesOn,
 }
 
-impl Stop {
+impl StopCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -102,12 +102,12 @@ impl Stop {
             run.set_drain(&log, drains)
                 .map_err(|error| hindered::report_unwritten(screen, &path, "how long it may wait", &error))?;
         }
-        let ending = Ending { screen, name: &name, pid, handle };
+        let ending = EndingProcess { screen, name: &name, pid, handle };
         let drain_seconds = drains.map_or(0, |time| time.as_secs());
         let told = if self.now { ending.at_once() } else { ending.stop_gently(drain_seconds + PATIENCE) };
         match told? {
-            Told::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
-            Told::GoesOn => {
+            StopOutcome::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
+            StopOutcome::GoesOn => {
                 let exit = screen
                     .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
                 screen.say(format!("  try: {} --now", self.place.command("stop")));
@@ -226,52 +226,56 @@ fn report_unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
 }
 
 /// A process to end.
-struct Ending<'a> {
+struct EndingProcess<'a> {
     screen: Screen,
     name: &'a str,
     pid: u32,
     handle: OwnedFd,
 }
 
-impl Ending<'_> {
+impl EndingProcess<'_> {
     /// Lets it end normally, within that many seconds. A process that was stopped has to run for that.
-    fn stop_gently(&self, seconds: u64) -> Result<Told, CommandExit> {
-        if self.send_signal(Signal::TERM)? == Told::Ended || self.send_signal(Signal::CONT)? == Told::Ended {
-            return Ok(Told::Ended);
+    fn stop_gently(&self, seconds: u64) -> Result<StopOutcome, CommandExit> {
+        if self.send_signal(Signal::TERM)? == StopOutcome::Ended
+            || self.send_signal(Signal::CONT)? == StopOutcome::Ended
+        {
+            return Ok(StopOutcome::Ended);
         }
         Ok(self.wait_for_end(seconds))
     }
 
     /// A second signal makes it end at once. A process that ignores signals is killed.
-    fn at_once(&self) -> Result<Told, CommandExit> {
+    fn at_once(&self) -> Result<StopOutcome, CommandExit> {
         for _ in 0..IMPATIENCE * 5 {
-            if self.send_signal(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
-                return Ok(Told::Ended);
+            if self.send_signal(Signal::TERM)? == StopOutcome::Ended
+                || self.is_over(Duration::from_millis(200))
+            {
+                return Ok(StopOutcome::Ended);
             }
         }
         self.send_signal(Signal::KILL)?;
         Ok(self.wait_for_end(IMPATIENCE))
     }
 
-    fn send_signal(&self, signal: Signal) -> Result<Told, CommandExit> {
+    fn send_signal(&self, signal: Signal) -> Result<StopOutcome, CommandExit> {
         match pidfd_send_signal(&self.handle, signal) {
-            Ok(()) => Ok(Told::GoesOn),
-            Err(Errno::SRCH) => Ok(Told::Ended),
+            Ok(()) => Ok(StopOutcome::GoesOn),
+            Err(Errno::SRCH) => Ok(StopOutcome::Ended),
             Err(error) => Err(report_unsent(self.screen, self.pid, error)),
         }
     }
 
     /// Waits that many seconds for its end, and shows that it waits.
-    fn wait_for_end(&self, seconds: u64) -> Told {
+    fn wait_for_end(&self, seconds: u64) -> StopOutcome {
         for second in 1..=seconds {
             if self.is_over(Duration::from_secs(1)) {
                 self.screen.progress("");
-                return Told::Ended;
+                return StopOutcome::Ended;
             }
             self.screen.progress(&format!("{} stops, {second} s", self.name));
         }
         self.screen.progress("");
-        Told::GoesOn
+        StopOutcome::GoesOn
     }
 
     /// Whether it has ended, after at most that long.

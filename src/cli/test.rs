@@ -18,7 +18,7 @@ use clap::Args;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::cast::Scripts;
+use super::cast::ScriptsByFile;
 use super::check::print_all;
 use super::exit::CommandExit;
 use super::here;
@@ -27,8 +27,8 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::exported;
 use exports::ExportTest;
-use play::Failed;
-use stage::Stage;
+use play::FailedTest;
+use stage::TestStage;
 use systole_config::rehearsal::{self, Rehearsal, TestFile};
 use systole_config::{Diagnostic, TEST_JSON_SCHEMA};
 
@@ -57,7 +57,7 @@ const LONGEST: Duration = Duration::from_secs(60);
   systole test
   systole test orders.test.yaml --json
   systole test case-7.zip")]
-pub(super) struct Test {
+pub(super) struct TestCommand {
     /// Test files, exports, and folders with *.test.yaml and *.test.zip
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
@@ -75,7 +75,7 @@ const SHOWN_FIRST: usize = 20;
 
 /// How many tests passed and failed.
 #[derive(Default)]
-struct Tally {
+struct TestTally {
     passed: usize,
     failed: usize,
     /// Exports that cannot be replayed, and those that are damaged.
@@ -83,7 +83,7 @@ struct Tally {
     damaged: usize,
 }
 
-impl Test {
+impl TestCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         if self.schema {
@@ -112,7 +112,7 @@ impl Test {
             print_all(screen, &mistakes);
             return Err(CommandExit::Configuration);
         }
-        let mut tally = Tally::default();
+        let mut tally = TestTally::default();
         // First, because once the runtime below has heard signals, Ctrl-C no longer ends the process by itself.
         exports.into_iter().for_each(|export| export.run(screen, &mut tally));
         if !files.is_empty() {
@@ -189,9 +189,9 @@ fn is_rehearsal(path: &Path) -> bool {
     path.to_string_lossy().ends_with(ENDING)
 }
 
-impl Tally {
+impl TestTally {
     fn choose_exit(&self, screen: Screen) -> CommandExit {
-        let Tally { passed, failed, cannot, damaged } = self;
+        let TestTally { passed, failed, cannot, damaged } = self;
         if !screen.json {
             let mut parts = vec![format!("{passed} passed")];
             for (count, words) in [(failed, "failed"), (cannot, "cannot be replayed"), (damaged, "damaged")] {
@@ -202,18 +202,18 @@ impl Tally {
             screen.say(parts.join(", "));
         }
         match self {
-            Tally { damaged: 1.., .. } => CommandExit::Log,
-            Tally { failed: 1.., .. } => CommandExit::Failed,
-            Tally { cannot: 1.., .. } => CommandExit::Unavailable,
+            TestTally { damaged: 1.., .. } => CommandExit::Log,
+            TestTally { failed: 1.., .. } => CommandExit::Failed,
+            TestTally { cannot: 1.., .. } => CommandExit::Unavailable,
             _ => CommandExit::Done,
         }
     }
 }
 
-async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut Tally) {
+async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut TestTally) {
     for (path, file) in files {
         // Scripts shared by several tests are counted over all tests of the file.
-        let mut shared = Scripts::new();
+        let mut shared = ScriptsByFile::new();
         let mut has_failed = false;
         for test in &file.tests {
             let begun = Instant::now();
@@ -236,15 +236,19 @@ fn from_here(path: &Path) -> PathBuf {
     path.strip_prefix(&here).unwrap_or(path).to_owned()
 }
 
-async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) -> Result<(), Box<Failed>> {
+async fn run_one(
+    screen: Screen,
+    test: &Arc<Rehearsal>,
+    shared: &mut ScriptsByFile,
+) -> Result<(), Box<FailedTest>> {
     if test.export.is_some() {
         let replayed = test.clone();
         // It has a runtime of its own, which may not end inside this one.
         let judged = tokio::task::spawn_blocking(move || replayed::judge_export(screen, &replayed)).await;
-        let told = |error| Failed::new_unrunnable(&test.place, format!("the replay broke off: {error}"));
+        let told = |error| FailedTest::new_unrunnable(&test.place, format!("the replay broke off: {error}"));
         return judged.map_err(told).flatten();
     }
-    let mut own = Scripts::new();
+    let mut own = ScriptsByFile::new();
     let scripts = match &test.replies {
         Some(replies) => {
             let scripts = if replies.is_own { &mut own } else { shared };
@@ -253,16 +257,17 @@ async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) ->
         }
         None => shared,
     };
-    let mut stage = Stage::start(test, scripts).await.map_err(|words| Failed::new(&test.place, words))?;
+    let mut stage =
+        TestStage::start(test, scripts).await.map_err(|words| FailedTest::new(&test.place, words))?;
     let mut at = test.place.clone();
     let played = tokio::time::timeout(LONGEST, Box::pin(play::play_steps(&mut stage, test, &mut at))).await;
     let played = played.unwrap_or_else(|_| {
         let words = format!("the test takes longer than {} s: a program is still at work", LONGEST.as_secs());
-        Err(Failed::new(&at, words))
+        Err(FailedTest::new(&at, words))
     });
     let missed: Vec<String> = scripts.values().flat_map(|script| script.take_missed()).collect();
     let played = match (played, missed.first()) {
-        (Ok(()), Some(words)) => Err(Failed::new(&test.place, words.clone())),
+        (Ok(()), Some(words)) => Err(FailedTest::new(&test.place, words.clone())),
         (Ok(()), None) => play::find_leftovers(&stage, test).map_or(Ok(()), Err),
         (failed, _) => failed,
     };
@@ -270,7 +275,7 @@ async fn run_one(screen: Screen, test: &Arc<Rehearsal>, shared: &mut Scripts) ->
         failed.tree = stage.draw_tree();
         failed
     });
-    let stopped = stage.stop().await.map_err(|words| Failed::new(&test.place, words));
+    let stopped = stage.stop().await.map_err(|words| FailedTest::new(&test.place, words));
     played.and(stopped)
 }
 
@@ -279,8 +284,8 @@ fn report_test(
     path: &Path,
     name: &str,
     took: Duration,
-    failed: Option<&Failed>,
-    tally: &mut Tally,
+    failed: Option<&FailedTest>,
+    tally: &mut TestTally,
 ) {
     let (count, verdict) = match failed.map(|failed| failed.exit) {
         None => (&mut tally.passed, "ok  "),
@@ -292,7 +297,7 @@ fn report_test(
     let file = path.display();
     if screen.json {
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let failure = failed.map(Failed::as_json);
+        let failure = failed.map(FailedTest::as_json);
         let value = json!({"file": file.to_string(), "test": name, "passed": failed.is_none(),
                            "ms": ms, "failure": failure});
         return screen.value(&value);
@@ -305,8 +310,8 @@ fn report_test(
 }
 
 /// Shows where a test failed, what was expected and what came, and the thread.
-fn explain_failure(screen: Screen, failed: &Failed) {
-    let Failed { place, words, expected, came, tree, .. } = failed;
+fn explain_failure(screen: Screen, failed: &FailedTest) {
+    let FailedTest { place, words, expected, came, tree, .. } = failed;
     screen.show(&format!("  {}:{}:{}: {words}", place.file, place.line, place.column));
     for (name, text) in [("expected", expected), ("came", came)] {
         for (number, line) in text.iter().flat_map(|text| text.lines()).enumerate() {

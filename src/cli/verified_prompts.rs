@@ -6,7 +6,9 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_organism::replaying::{PromptFindings, RecordedPrompt, ReplayShelf, SystemEvents, check_prompts};
+use systole_organism::replaying::{
+    PromptFindings, RecordedPrompt, ReplayConfigurations, SystemEvents, check_prompts,
+};
 use systole_show::columns::{plain, wrapped};
 
 /// The most prompts that differ, or reasons, that are listed.
@@ -15,7 +17,7 @@ const LISTED: usize = 20;
 /// Makes the prompts of a log again.
 pub(super) fn make_prompts_again(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
     // The file as it is now is needed only for what a stored configuration leaves out.
-    let mut shelf = ReplayShelf::new(place.directory(), place.load().ok());
+    let mut shelf = ReplayConfigurations::new(place.directory(), place.load().ok());
     check_prompts(reader, &SystemEvents::read_events(reader)?, &mut shelf)
 }
 

@@ -52,7 +52,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
   systole verify organism.db --against backup.db --policy proof.policy
   systole verify --policy proof.policy --witness https://witness.example
   systole verify message.tlog-proof --policy proof.policy")]
-pub(super) struct Verify {
+pub(super) struct VerifyCommand {
     #[command(flatten)]
     place: Place,
     /// Another log than that of the file; or an export or a proof
@@ -89,14 +89,14 @@ struct MoreFindings {
 
 /// What the log is compared with.
 #[derive(Default)]
-struct Kept {
+struct KeptCheckpoints {
     checkpoints: Vec<CheckpointSource>,
     logs: Vec<(String, SqliteReader)>,
     /// Checkpoints that cannot be read.
     unread: Vec<String>,
 }
 
-impl Verify {
+impl VerifyCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -171,7 +171,7 @@ impl Verify {
         screen: Screen,
         export: &Path,
         policy: Option<&TrustPolicy>,
-        kept: Kept,
+        kept: KeptCheckpoints,
     ) -> Result<CommandExit, CommandExit> {
         if let Some((name, _)) = kept.logs.first() {
             let exit = screen.fail(CommandExit::Usage, format!("{name} is a log, and an export is no log"));
@@ -182,8 +182,8 @@ impl Verify {
     }
 
     /// Reads everything that the log is compared with.
-    fn read_kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
-        let mut kept = Kept::read_beside(screen, log)?;
+    fn read_kept(&self, screen: Screen, log: &Path) -> Result<KeptCheckpoints, CommandExit> {
+        let mut kept = KeptCheckpoints::read_beside(screen, log)?;
         let real = std::fs::canonicalize(log);
         for path in &self.against {
             if is_log(path) {
@@ -221,14 +221,14 @@ impl Verify {
     }
 }
 
-impl Kept {
+impl KeptCheckpoints {
     /// The checkpoints beside a log: beside the file itself, not beside a link to it.
-    fn read_beside(screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
+    fn read_beside(screen: Screen, log: &Path) -> Result<KeptCheckpoints, CommandExit> {
         let real = std::fs::canonicalize(log);
         let beside = notes::path(real.as_deref().unwrap_or(log));
         let found = notes::read(&beside)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
-        let mut kept = Kept::default();
+        let mut kept = KeptCheckpoints::default();
         kept.add_notes(&beside, CheckpointKeeper::Supplier, found);
         Ok(kept)
     }

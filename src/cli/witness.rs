@@ -19,12 +19,12 @@ use systole_witness::witness_book::WitnessBook;
 
 /// What a witness does.
 #[derive(Subcommand, Debug)]
-pub(super) enum Witness {
+pub(super) enum WitnessCommand {
     /// Cosign checkpoints of the logs of others, over HTTP
     #[command(after_help = "Examples:
   systole witness serve --key watch.key --add VKEY
   systole witness serve --key watch.key --add VKEY --listen 192.0.2.7:8080")]
-    Serve(Serve),
+    Serve(ServeCommand),
 }
 
 /// Cosigns checkpoints of the logs of others, over HTTP.
@@ -32,7 +32,7 @@ pub(super) enum Witness {
 /// A log is cosigned if it continues the last checkpoint that this witness cosigned. What it cosigned is
 /// stored beside the key before the answer is sent. Use one such file for one key, for ever.
 #[derive(Args, Debug)]
-pub(super) struct Serve {
+pub(super) struct ServeCommand {
     /// The file of the key, from systole keygen --witness
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
@@ -50,15 +50,15 @@ pub(super) struct Serve {
     json: bool,
 }
 
-impl Witness {
+impl WitnessCommand {
     pub(super) fn run(self) -> CommandExit {
         match self {
-            Witness::Serve(serve) => serve.run(),
+            WitnessCommand::Serve(serve) => serve.run(),
         }
     }
 }
 
-impl Serve {
+impl ServeCommand {
     fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         here::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })

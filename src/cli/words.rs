@@ -25,13 +25,13 @@ enum WordKind {
 
 /// Words of one sort.
 #[derive(Args, Debug)]
-pub(super) struct Words {
+pub(super) struct WordsCommand {
     #[command(flatten)]
     place: Place,
     sort: WordKind,
 }
 
-impl Words {
+impl WordsCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         let words = match self.sort {

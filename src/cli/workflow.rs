@@ -17,43 +17,43 @@ use systole_show::columns::{plain, wrapped};
 
 /// What is wanted of a workflow.
 #[derive(Subcommand, Debug)]
-pub(super) enum Workflow {
+pub(super) enum WorkflowCommand {
     /// Print what a workflow does, step by step
     #[command(after_help = "Examples:
   systole workflow explain review-change
   systole workflow explain --json")]
-    Explain(Explain),
+    Explain(ExplainWorkflow),
     /// Convert an Agentfile into an organism's file, and print it
     #[command(after_help = "Examples:
   systole workflow from Agentfile
   systole workflow from Agentfile --json")]
-    From(from::From),
+    From(from::FromCommand),
 }
 
 /// Which workflow.
 #[derive(Args, Debug)]
-pub(super) struct Explain {
+pub(super) struct ExplainWorkflow {
     #[command(flatten)]
     place: Place,
     /// The workflow; without a name every workflow of the file
     name: Option<String>,
 }
 
-impl Workflow {
+impl WorkflowCommand {
     pub(super) fn run(self) -> CommandExit {
         match self {
-            Workflow::Explain(explain) => explain.run(),
-            Workflow::From(from) => from.run(),
+            WorkflowCommand::Explain(explain) => explain.run(),
+            WorkflowCommand::From(from) => from.run(),
         }
     }
 
     /// Whether its output may be long and is read from its beginning.
     pub(super) fn is_paged(&self) -> bool {
-        matches!(self, Workflow::Explain(_))
+        matches!(self, WorkflowCommand::Explain(_))
     }
 }
 
-impl Explain {
+impl ExplainWorkflow {
     fn run(&self) -> CommandExit {
         let screen = self.place.screen();
         self.explain_workflow(screen).unwrap_or_else(|exit| exit)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole_core::types::ports::Position;
-use systole_doors::events::Follower;
+use systole_doors::events::RecordFollower;
 
 use crate::http::house;
 use crate::organism::{ask, outcome, say, start};
@@ -15,7 +15,7 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     let front = organism.handle().clone();
-    let mut slow = Follower::follow_after(&front, Position(0), None);
+    let mut slow = RecordFollower::follow_after(&front, Position(0), None);
     let reading = async {
         let mut tail = front.tail();
         while tail.changed().await.is_ok() {}
@@ -44,7 +44,7 @@ async fn a_stopped_organism_answers_no_more_requests() {
     let thread = systole_core::types::ids::ThreadId::parse("sess-0123456789ab").unwrap();
     assert!(front.cancel_thread(systole_core::types::ids::Name::operator(), thread).await.is_none());
     assert!(
-        Follower::follow_after(&front, front.began(), None).next().await.unwrap().is_some(),
+        RecordFollower::follow_after(&front, front.began(), None).next().await.unwrap().is_some(),
         "the log is still read"
     );
 }

@@ -13,7 +13,7 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
-use stream::Frames;
+use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
 use systole_organism::runfile::{Credential, RunFile};
 
@@ -347,7 +347,7 @@ impl DoorClient {
         thread: Option<&str>,
         voice: bool,
         within: Option<Duration>,
-    ) -> Result<Frames, DoorClientFault> {
+    ) -> Result<StreamFrames, DoorClientFault> {
         let voice = voice.then_some(("voice", "true"));
         let request = self
             .build_question("/v1/events", ANSWER)
@@ -359,7 +359,7 @@ impl DoorClient {
             .build();
         let response = request.call().map_err(|error| self.describe_unreachable(&error))?;
         if response.status() == StatusCode::OK {
-            return Ok(Frames::from_response(response, self.address.clone()));
+            return Ok(StreamFrames::from_response(response, self.address.clone()));
         }
         let (status, bytes) = self.read_whole(Ok(response))?;
         Err(DoorClientFault::Refused(self.read_refusal(status, &bytes)?))

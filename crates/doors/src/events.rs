@@ -27,21 +27,21 @@ const PACE: Duration = Duration::from_millis(50);
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// A position in the log, and the filter for what follows it.
-pub struct Follower {
+pub struct RecordFollower {
     following: FollowPosition,
     /// Keeps the log open until its end is read.
     seat: Option<mpsc::Sender<ReaderToken>>,
 }
 
-impl Follower {
+impl RecordFollower {
     /// Follows the log from the record after `at`; with a thread, only that thread and those below it.
-    pub fn follow_after(front: &OrganismHandle, at: Position, thread: Option<ThreadId>) -> Follower {
+    pub fn follow_after(front: &OrganismHandle, at: Position, thread: Option<ThreadId>) -> RecordFollower {
         let seat = front.take_seat();
-        Follower { following: front.follow(at, thread), seat }
+        RecordFollower { following: front.follow(at, thread), seat }
     }
 
     /// Follows the whole log at a pace, if it follows the whole log.
-    fn with_pace(mut self) -> Follower {
+    fn with_pace(mut self) -> RecordFollower {
         self.following = self.following.with_pace(PACE);
         self
     }
@@ -78,13 +78,13 @@ pub enum FollowerBatch<R = api_types::ApiRecord> {
 
 /// A follower of the log, with progress reports if wanted.
 pub struct ProgressFollower {
-    follower: Follower,
+    follower: RecordFollower,
     hearing: Option<LiveObserver>,
 }
 
 impl ProgressFollower {
     /// Combines a log follower with an optional source of progress reports.
-    pub fn new(follower: Follower, hearing: Option<LiveObserver>) -> ProgressFollower {
+    pub fn new(follower: RecordFollower, hearing: Option<LiveObserver>) -> ProgressFollower {
         ProgressFollower { follower, hearing }
     }
 
@@ -117,16 +117,24 @@ impl ProgressFollower {
 
 /// A watcher's events for one client. It reads no further than the client does, so a client that reads slowly misses
 /// progress reports. It ends with its client or the pump.
-pub(super) struct Events {
+pub(super) struct ClientEvents {
     watcher: ProgressFollower,
     is_over: bool,
     /// Released when the client is gone.
     _seat: StreamPlace,
 }
 
-impl Events {
-    pub(super) fn new(follower: Follower, hearing: Option<LiveObserver>, seat: StreamPlace) -> Events {
-        Events { watcher: ProgressFollower::new(follower.with_pace(), hearing), is_over: false, _seat: seat }
+impl ClientEvents {
+    pub(super) fn new(
+        follower: RecordFollower,
+        hearing: Option<LiveObserver>,
+        seat: StreamPlace,
+    ) -> ClientEvents {
+        ClientEvents {
+            watcher: ProgressFollower::new(follower.with_pace(), hearing),
+            is_over: false,
+            _seat: seat,
+        }
     }
 
     /// The events in their form for the client, with as many records together as there are.

@@ -12,23 +12,23 @@ const QUIET_MS: u64 = 60_000;
 /// unspecified address, so memory and log stay bounded.
 const SOURCES: usize = 256;
 
-struct Source {
+struct LoginSource {
     told: Millis,
     untold: u64,
 }
 
 /// The known sources.
 #[derive(Default)]
-pub(super) struct FailedLogins {
-    sources: HashMap<IpAddr, Source>,
+pub(super) struct FailedLoginCounts {
+    sources: HashMap<IpAddr, LoginSource>,
 }
 
 /// A report to record: a source, and its count since the last report.
-pub(super) type Telling = (IpAddr, u64);
+pub(super) type LoginReport = (IpAddr, u64);
 
-impl FailedLogins {
+impl FailedLoginCounts {
     /// Counts one failed login, and returns the report to record, if one is due.
-    pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<Telling> {
+    pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<LoginReport> {
         let source = source.to_canonical();
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
             self.sources.retain(|_, known| known.untold > 0 || now.since(known.told) < QUIET_MS);
@@ -36,7 +36,7 @@ impl FailedLogins {
         let full = self.sources.len() >= SOURCES && !self.sources.contains_key(&source);
         let source = if full { IpAddr::from([0, 0, 0, 0]) } else { source };
         let Some(known) = self.sources.get_mut(&source) else {
-            self.sources.insert(source, Source { told: now, untold: 0 });
+            self.sources.insert(source, LoginSource { told: now, untold: 0 });
             return Some((source, 1));
         };
         known.untold += 1;
@@ -48,7 +48,7 @@ impl FailedLogins {
     }
 
     /// The counts that were not reported yet, for the end.
-    pub(super) fn take_rest(&mut self) -> Vec<Telling> {
+    pub(super) fn take_rest(&mut self) -> Vec<LoginReport> {
         let left = self.sources.drain().filter(|(_, known)| known.untold > 0);
         left.map(|(source, known)| (source, known.untold)).collect()
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_source_is_told_at_once_then_once_a_minute_with_its_count() {
-        let mut failed_logins = FailedLogins::default();
+        let mut failed_logins = FailedLoginCounts::default();
         assert_eq!(failed_logins.record_failure(address(1), Millis(0)), Some((address(1), 1)));
         for n in 1..60 {
             assert_eq!(failed_logins.record_failure(address(1), Millis(n * 1_000)), None);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn any_number_of_sources_takes_bounded_room_and_bounded_lines() {
-        let mut failed_logins = FailedLogins::default();
+        let mut failed_logins = FailedLoginCounts::default();
         let told = (0..10_000).filter_map(|n| failed_logins.record_failure(address(n), Millis(1))).count();
         assert!(told <= SOURCES + 1 && failed_logins.sources.len() <= SOURCES + 1, "{told}");
         let later = Millis(QUIET_MS + 2);

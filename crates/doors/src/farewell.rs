@@ -40,7 +40,7 @@ const OF_PARSER: [(&[u8], &str, &str); 3] = [
 const NO_BODY: &[u8] = b"content-length: 0\r\n";
 
 /// How far the last answer is.
-enum Stage {
+enum FarewellStage {
     /// So many bytes are sent.
     Sends(usize),
     /// All is sent, and the end of our side is next.
@@ -53,7 +53,7 @@ enum Stage {
 /// A last answer.
 pub(super) struct Farewell {
     bytes: Vec<u8>,
-    stage: Stage,
+    stage: FarewellStage,
     /// Until when the client may close its side; `None` if it is not waited for.
     until: Option<Pin<Box<Sleep>>>,
 }
@@ -67,7 +67,11 @@ impl Farewell {
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
              connection: close\r\n{more}\r\n{body}"
         );
-        Farewell { bytes: bytes.into_bytes(), stage: Stage::Sends(0), until: Some(Box::pin(sleep(LINGER))) }
+        Farewell {
+            bytes: bytes.into_bytes(),
+            stage: FarewellStage::Sends(0),
+            until: Some(Box::pin(sleep(LINGER))),
+        }
     }
 
     /// For the oldest connection, when too many others show no token either.
@@ -107,7 +111,7 @@ impl Farewell {
     pub(super) fn write_on(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_ready = match &mut self.stage {
-                Stage::Sends(sent) => {
+                FarewellStage::Sends(sent) => {
                     let rest = self.bytes.get(*sent..).unwrap_or_default();
                     match Pin::new(&mut *stream).poll_write(cx, rest) {
                         Poll::Ready(Ok(more)) if 0 < more && more < rest.len() => {
@@ -115,12 +119,14 @@ impl Farewell {
                             continue;
                         }
                         // An error says that the client has left.
-                        written => written.is_ready().then_some(Stage::Ends),
+                        written => written.is_ready().then_some(FarewellStage::Ends),
                     }
                 }
-                Stage::Ends => Pin::new(&mut *stream).poll_shutdown(cx).is_ready().then_some(Stage::Waits),
-                Stage::Waits => drop_rest(stream, cx).is_ready().then_some(Stage::Over),
-                Stage::Over => return Poll::Ready(()),
+                FarewellStage::Ends => {
+                    Pin::new(&mut *stream).poll_shutdown(cx).is_ready().then_some(FarewellStage::Waits)
+                }
+                FarewellStage::Waits => drop_rest(stream, cx).is_ready().then_some(FarewellStage::Over),
+                FarewellStage::Over => return Poll::Ready(()),
             };
             match is_ready {
                 Some(next) => self.stage = next,

@@ -9,7 +9,7 @@ const LINE: usize = 256;
 
 /// The part of a request that comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+enum RequestPart {
     /// A line of the head; the first one is the request line.
     Head { is_first: bool },
     /// So many bytes of a body that is as long as the head says.
@@ -27,7 +27,7 @@ enum Part {
 /// The place of the next byte within the requests of a connection.
 #[derive(Debug)]
 pub(super) struct RequestFraming {
-    part: Part,
+    part: RequestPart,
     line: Vec<u8>,
     last: u8,
     length: u64,
@@ -36,7 +36,7 @@ pub(super) struct RequestFraming {
 
 impl Default for RequestFraming {
     fn default() -> RequestFraming {
-        let part = Part::Head { is_first: true };
+        let part = RequestPart::Head { is_first: true };
         RequestFraming { part, line: Vec::new(), last: 0, length: 0, is_chunked: false }
     }
 }
@@ -47,18 +47,19 @@ impl RequestFraming {
         let all = bytes.len();
         while let [first, rest @ ..] = bytes {
             match self.part {
-                Part::Lost => return None,
-                Part::Body(left) => {
-                    (bytes, self.part) = skip_body(bytes, left, Part::Body, Part::Head { is_first: true });
+                RequestPart::Lost => return None,
+                RequestPart::Body(left) => {
+                    (bytes, self.part) =
+                        skip_body(bytes, left, RequestPart::Body, RequestPart::Head { is_first: true });
                 }
-                Part::Chunk(left) => {
-                    (bytes, self.part) = skip_body(bytes, left, Part::Chunk, Part::ChunkSize);
+                RequestPart::Chunk(left) => {
+                    (bytes, self.part) = skip_body(bytes, left, RequestPart::Chunk, RequestPart::ChunkSize);
                 }
-                Part::Head { .. } | Part::ChunkSize | Part::Trailer => {
+                RequestPart::Head { .. } | RequestPart::ChunkSize | RequestPart::Trailer => {
                     bytes = rest;
                     if *first == b'\n' {
                         if self.last != b'\r' {
-                            self.part = Part::Lost;
+                            self.part = RequestPart::Lost;
                             return Some(all - rest.len() - 1);
                         }
                         self.line_ends();
@@ -80,40 +81,45 @@ impl RequestFraming {
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         self.part = match self.part {
             // Some clients send an empty line before a request.
-            Part::Head { is_first: true } => Part::Head { is_first: line.is_empty() },
-            Part::Head { is_first: false } if line.is_empty() => self.after_head(),
-            Part::Head { is_first: false } => self.read_header(line),
-            Part::ChunkSize => read_chunk_size(line),
-            Part::Trailer if line.is_empty() => Part::Head { is_first: true },
+            RequestPart::Head { is_first: true } => RequestPart::Head { is_first: line.is_empty() },
+            RequestPart::Head { is_first: false } if line.is_empty() => self.after_head(),
+            RequestPart::Head { is_first: false } => self.read_header(line),
+            RequestPart::ChunkSize => read_chunk_size(line),
+            RequestPart::Trailer if line.is_empty() => RequestPart::Head { is_first: true },
             other => other,
         };
     }
 
     /// The head is over: the body, or the next request.
-    fn after_head(&mut self) -> Part {
+    fn after_head(&mut self) -> RequestPart {
         match (std::mem::take(&mut self.is_chunked), std::mem::take(&mut self.length)) {
-            (true, _) => Part::ChunkSize,
-            (false, 0) => Part::Head { is_first: true },
-            (false, length) => Part::Body(length),
+            (true, _) => RequestPart::ChunkSize,
+            (false, 0) => RequestPart::Head { is_first: true },
+            (false, length) => RequestPart::Body(length),
         }
     }
 
-    fn read_header(&mut self, line: &[u8]) -> Part {
+    fn read_header(&mut self, line: &[u8]) -> RequestPart {
         let text = String::from_utf8_lossy(line).to_ascii_lowercase();
         match text.split_once(':') {
             Some(("content-length", value)) => match value.trim().parse() {
                 Ok(length) => self.length = length,
-                Err(_) => return Part::Lost,
+                Err(_) => return RequestPart::Lost,
             },
             Some(("transfer-encoding", value)) => self.is_chunked = value.trim().ends_with("chunked"),
             _ => {}
         }
-        Part::Head { is_first: false }
+        RequestPart::Head { is_first: false }
     }
 }
 
 /// Skips bytes of a body; returns the rest and the part that comes next.
-fn skip_body(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u8], Part) {
+fn skip_body(
+    bytes: &[u8],
+    left: u64,
+    same: fn(u64) -> RequestPart,
+    next: RequestPart,
+) -> (&[u8], RequestPart) {
     let here = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     let (_, rest) = bytes.split_at(here);
     match left - here as u64 {
@@ -123,14 +129,14 @@ fn skip_body(bytes: &[u8], left: u64, same: fn(u64) -> Part, next: Part) -> (&[u
 }
 
 /// The part after the line with the size of a chunk.
-fn read_chunk_size(line: &[u8]) -> Part {
+fn read_chunk_size(line: &[u8]) -> RequestPart {
     let text = String::from_utf8_lossy(line);
     let size = text.split(';').next().unwrap_or_default().trim();
     match u64::from_str_radix(size, 16) {
-        Ok(0) => Part::Trailer,
+        Ok(0) => RequestPart::Trailer,
         // The line end behind a chunk belongs to it.
-        Ok(size) => size.checked_add(2).map_or(Part::Lost, Part::Chunk),
-        Err(_) => Part::Lost,
+        Ok(size) => size.checked_add(2).map_or(RequestPart::Lost, RequestPart::Chunk),
+        Err(_) => RequestPart::Lost,
     }
 }
 

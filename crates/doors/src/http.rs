@@ -20,7 +20,7 @@ use super::api_types::ApiRefusal;
 use super::compressed;
 use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
-use super::mcp::open_calls::OpenCalls;
+use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
@@ -100,7 +100,7 @@ impl HttpDoor {
             messages: MessageBounds::new(descriptors::most() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
-            open_calls: OpenCalls::default(),
+            open_calls: WaitingMcpCalls::default(),
             views: LogViews::default(),
             bound,
             sessions: Sessions::default(),

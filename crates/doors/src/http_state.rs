@@ -8,9 +8,9 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::failed_logins::FailedLogins;
+use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
-use super::mcp::open_calls::OpenCalls;
+use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
 use systole_core::types::ids::Name;
@@ -28,8 +28,8 @@ pub(super) struct HttpState {
     pub(super) messages: MessageBounds,
     pub(super) keyring: Keyring,
     pub(super) followers: StreamPlaces,
-    pub(super) failed_logins: Mutex<FailedLogins>,
-    pub(super) open_calls: OpenCalls,
+    pub(super) failed_logins: Mutex<FailedLoginCounts>,
+    pub(super) open_calls: WaitingMcpCalls,
     pub(super) views: LogViews,
     /// The address that the door listens on.
     pub(super) bound: SocketAddr,

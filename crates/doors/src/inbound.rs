@@ -139,7 +139,7 @@ pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
 }
 
 /// Why a body was not read.
-pub(super) enum Unread {
+pub(super) enum UnreadBody {
     /// It is larger than the limit.
     TooLarge(Box<Refused>),
     /// It is incomplete.
@@ -153,12 +153,12 @@ pub(super) async fn unread_response(
     front: &OrganismHandle,
     client: Name,
     key: Key,
-    unread: Unread,
+    unread: UnreadBody,
 ) -> Response {
     match unread {
-        Unread::TooLarge(refused) => too_large(front, client, key, *refused).await,
-        Unread::Broken(words) => refuse_plainly(StatusCode::BAD_REQUEST, Code::Malformed, words),
-        Unread::TooSlow => {
+        UnreadBody::TooLarge(refused) => too_large(front, client, key, *refused).await,
+        UnreadBody::Broken(words) => refuse_plainly(StatusCode::BAD_REQUEST, Code::Malformed, words),
+        UnreadBody::TooSlow => {
             let words = format!("the body did not come within {BODY_MS} ms");
             refuse_plainly(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words)
         }
@@ -171,7 +171,7 @@ pub(super) async fn read_body(
     client: &Name,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Vec<u8>, Unread> {
+) -> Result<Vec<u8>, UnreadBody> {
     let _seat = state.bodies.wait_for_seat(client).await;
     read_up_to(state.front.composition().message_bytes, headers, body).await
 }
@@ -182,24 +182,25 @@ fn read_announced(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Reads a body of that many bytes, or fewer, within the time that it may take.
-pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
+pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, UnreadBody> {
     if let Some(length) = read_announced(headers).filter(|length| *length > limit as u64) {
-        return Err(Unread::TooLarge(Box::new(refuse_larger(limit, Some(length), &[]))));
+        return Err(UnreadBody::TooLarge(Box::new(refuse_larger(limit, Some(length), &[]))));
     }
     let mut parts = pin!(body.into_data_stream());
     let reading = async {
         let mut document = Vec::new();
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
-            let part = part.map_err(|error| Unread::Broken(format!("the body is incomplete: {error}")))?;
+            let part =
+                part.map_err(|error| UnreadBody::Broken(format!("the body is incomplete: {error}")))?;
             if document.len() + part.len() > limit {
-                return Err(Unread::TooLarge(Box::new(refuse_larger(limit, None, &document))));
+                return Err(UnreadBody::TooLarge(Box::new(refuse_larger(limit, None, &document))));
             }
             document.extend_from_slice(&part);
         }
         Ok(document)
     };
     let deadline = Duration::from_millis(BODY_MS);
-    tokio::time::timeout(deadline, reading).await.unwrap_or(Err(Unread::TooSlow))
+    tokio::time::timeout(deadline, reading).await.unwrap_or(Err(UnreadBody::TooSlow))
 }
 
 pub(super) fn refuse_larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::api_types;
-use super::events::{Events, Follower};
+use super::events::{ClientEvents, RecordFollower};
 use super::http_state::{Caller, HttpState};
 use super::reading::{QueryFields, RawFields};
 use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
@@ -61,7 +61,7 @@ pub(super) async fn stream_events(
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| state.front.listen(heard_from, thread.clone()));
     let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
-    let events = Events::new(Follower::follow_after(&state.front, from, thread), hearing, seat);
+    let events = ClientEvents::new(RecordFollower::follow_after(&state.front, from, thread), hearing, seat);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, Body::from_stream(events.into_stream())).into_response()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, find_ending};
-use super::events::{Follower, told_of};
+use super::events::{RecordFollower, told_of};
 use super::request_refusals::{LOOK, unfit_request};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
@@ -68,7 +68,7 @@ async fn wait_for_end(
             return Ok(Some(found));
         }
     }
-    let mut follower = Follower::follow_after(front, from, Some(thread));
+    let mut follower = RecordFollower::follow_after(front, from, Some(thread));
     while let Some(records) = follower.next().await? {
         if let Some(found) = first_ending(receipt, records.into_iter()) {
             return Ok(Some(found));

@@ -30,7 +30,7 @@ const MOST_IDS: usize = 1_000_000;
 const AT_LEAST: usize = 64;
 
 /// A query of a route.
-type Fields = Vec<(&'static str, String)>;
+type RouteFields = Vec<(&'static str, String)>;
 
 /// The log of an organism elsewhere.
 pub struct RemoteLog {
@@ -68,7 +68,7 @@ impl RemoteLog {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask_route<T: DeserializeOwned>(&self, path: &str, mut fields: Fields) -> Result<T, LogFault> {
+    fn ask_route<T: DeserializeOwned>(&self, path: &str, mut fields: RouteFields) -> Result<T, LogFault> {
         fields.extend(self.at.map(|at| ("at", at.0.to_string())));
         match self.client.get(path, &fields) {
             Ok(Ok(value)) => Ok(value),
@@ -78,7 +78,7 @@ impl RemoteLog {
     }
 
     /// A page of records, each checked against its own hash.
-    fn read_page(&self, fields: Fields) -> Result<(Vec<PlacedRecord>, Option<u64>), LogFault> {
+    fn read_page(&self, fields: RouteFields) -> Result<(Vec<PlacedRecord>, Option<u64>), LogFault> {
         let page: ApiStoredRecords = self.ask_route("/v1/log/records", fields)?;
         let read = page.records.iter().map(|line| {
             let position = Position(line.position);
@@ -126,7 +126,7 @@ impl RemoteLog {
         Ok(FoldRow { thread, seq: row.seq, working: true, bytes })
     }
 
-    fn read_ids(&self, fields: Fields) -> Result<Vec<ThreadId>, LogFault> {
+    fn read_ids(&self, fields: RouteFields) -> Result<Vec<ThreadId>, LogFault> {
         let found: ApiThreadIds = self.ask_route("/v1/log/threads", fields)?;
         let ids = found.threads.iter().map(|id| ThreadId::parse(id));
         ids.collect::<Result<_, _>>().map_err(|error| self.report_strange(&error.to_string()))

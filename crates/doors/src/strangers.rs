@@ -41,26 +41,26 @@ const PART: usize = 4;
 
 /// The connections without a token, oldest first.
 #[derive(Default)]
-struct Waiting {
+struct WaitingConnections {
     next: u64,
     connections: VecDeque<(u64, oneshot::Sender<()>)>,
 }
 
-struct Strangers {
+struct UnknownVisitors {
     most: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingConnections>,
     /// Connections that got a last answer and are not closed yet.
     leaving: AtomicUsize,
 }
 
-impl Strangers {
-    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
+impl UnknownVisitors {
+    fn lock_waiting(&self) -> MutexGuard<'_, WaitingConnections> {
         // Every change is complete before anything can panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection; if there are too many, the oldest ends.
-    fn add_connection(self: &Arc<Strangers>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
+    fn add_connection(self: &Arc<UnknownVisitors>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
         let (end, ended) = oneshot::channel();
         let mut waiting = self.lock_waiting();
         let number = waiting.next;
@@ -90,7 +90,7 @@ impl Strangers {
 /// The remote end of a connection.
 #[derive(Clone)]
 pub(super) struct Visitor {
-    strangers: Arc<Strangers>,
+    strangers: Arc<UnknownVisitors>,
     number: u64,
     pub(super) address: SocketAddr,
     known: Arc<AtomicBool>,
@@ -115,7 +115,7 @@ pub(super) struct Doorway {
     listener: TcpListener,
     /// When a connection could not be taken last, until the operator knows that they are taken again.
     short: Option<Millis>,
-    strangers: Arc<Strangers>,
+    strangers: Arc<UnknownVisitors>,
 }
 
 impl Doorway {
@@ -124,7 +124,11 @@ impl Doorway {
         Doorway {
             listener,
             short: None,
-            strangers: Arc::new(Strangers { most, waiting: Mutex::default(), leaving: AtomicUsize::new(0) }),
+            strangers: Arc::new(UnknownVisitors {
+                most,
+                waiting: Mutex::default(),
+                leaving: AtomicUsize::new(0),
+            }),
         }
     }
 }
@@ -157,18 +161,25 @@ impl Doorway {
 }
 
 impl Listener for Doorway {
-    type Io = Connection;
+    type Io = StrangerConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (StrangerConnection, SocketAddr) {
         let (stream, address) = self.next_connection().await;
         // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
         let (visitor, ended) = self.strangers.add_connection(address);
-        let limits = Limits { ended, late: Box::pin(sleep(HEAD)) };
+        let limits = StrangerLimits { ended, late: Box::pin(sleep(HEAD)) };
         let framing = RequestFraming::default();
         (
-            Connection { stream, visitor, limits: Some(limits), framing, refused: None, farewell: None },
+            StrangerConnection {
+                stream,
+                visitor,
+                limits: Some(limits),
+                framing,
+                refused: None,
+                farewell: None,
+            },
             address,
         )
     }
@@ -179,17 +190,17 @@ impl Listener for Doorway {
 }
 
 /// The limits of a connection without a token.
-struct Limits {
+struct StrangerLimits {
     ended: oneshot::Receiver<()>,
     late: Pin<Box<Sleep>>,
 }
 
 /// One connection.
-pub(super) struct Connection {
+pub(super) struct StrangerConnection {
     stream: TcpStream,
     visitor: Visitor,
     /// `None` once it has shown a token.
-    limits: Option<Limits>,
+    limits: Option<StrangerLimits>,
     framing: RequestFraming,
     /// Once a line ended in LF alone: what the parser still reads of the request, which it refuses.
     refused: Option<&'static [u8]>,
@@ -197,7 +208,7 @@ pub(super) struct Connection {
     farewell: Option<Farewell>,
 }
 
-impl Connection {
+impl StrangerConnection {
     /// The last answer, if it must end now. Wakes its reader if it must end later.
     fn must_end(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
         if self.visitor.known.load(Ordering::Acquire) {
@@ -258,7 +269,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for StrangerConnection {
     fn drop(&mut self) {
         self.visitor.strangers.forget_connection(self.visitor.number);
         if self.farewell.is_some() {
@@ -267,7 +278,7 @@ impl Drop for Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for StrangerConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -300,7 +311,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for StrangerConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.replace_refusal(bytes);
         if self.farewell.is_some() {

@@ -13,7 +13,7 @@ type StatedHead = (String, u64);
 
 /// What is still to be compared.
 #[derive(Default)]
-pub(super) struct Children {
+pub(super) struct ChildComparison {
     /// For each record that spawned a child and by its id: its thread, its leaf and its position.
     spawns: HashMap<String, (String, Digest, u64)>,
     begun: HashMap<String, StatedHead>,
@@ -29,7 +29,7 @@ pub(super) fn find_parent(thread: &str) -> Option<&str> {
     thread.rsplit_once('.').map(|(parent, _)| parent)
 }
 
-impl Children {
+impl ChildComparison {
     /// Takes the next record. `has` says whether the export has had that thread.
     pub(super) fn take_record(
         &mut self,

@@ -109,7 +109,7 @@ pub fn plan_erasure(
     scope: ErasureScope,
     reason: Option<&str>,
 ) -> Result<ErasurePlan, ErasureRefused> {
-    let mut planning = Planning { scope, last: reader.last()?, ..Planning::default() };
+    let mut planning = ErasurePlanning { scope, last: reader.last()?, ..ErasurePlanning::default() };
     for position in positions {
         planning.add_named(reader, *position)?;
     }
@@ -134,7 +134,7 @@ pub fn plan_erasure(
 }
 
 #[derive(Default)]
-struct Planning {
+struct ErasurePlanning {
     plan: ErasurePlan,
     scope: ErasureScope,
     last: Position,
@@ -149,7 +149,7 @@ struct Planning {
     large_bodies: BTreeSet<Digest>,
 }
 
-impl Planning {
+impl ErasurePlanning {
     /// A record that a person named.
     fn add_named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
         let whole = self.scope == ErasureScope::Bodies;

@@ -29,7 +29,7 @@ pub struct KinshipReport {
 
 /// Checks a whole log.
 pub fn check_kinship(reader: &SqliteReader, reading: PromptReading) -> Result<KinshipReport, LogFault> {
-    let mut looking = Looking { looked: KinshipReport::default(), families: HashMap::new() };
+    let mut looking = KinshipCheck { looked: KinshipReport::default(), families: HashMap::new() };
     let mut loss = LossCheck::new(reader, reading);
     let mut spawns = HashMap::new();
     let log: &dyn LogReader = reader;
@@ -39,10 +39,10 @@ pub fn check_kinship(reader: &SqliteReader, reading: PromptReading) -> Result<Ki
         looking.check_parent(&mut spawns, position, &record);
         loss.take_next(position, &record)?;
     }
-    let Looking { mut looked, families } = looking;
+    let KinshipCheck { mut looked, families } = looking;
     let childless = spawns
         .into_values()
-        .map(|spawn: Spawn| spawn.build_mismatch("the child that it spawned has no record"));
+        .map(|spawn: SpawnRecord| spawn.build_mismatch("the child that it spawned has no record"));
     let untold = families.into_values().filter(|child| child.is_new);
     let untold = untold.map(|child| child.begun.build_mismatch("its parent does not confirm that it began"));
     looked.misfits.extend(childless.chain(untold));
@@ -55,16 +55,21 @@ pub fn check_kinship(reader: &SqliteReader, reading: PromptReading) -> Result<Ki
 
 /// A record that others are compared with.
 #[derive(Clone)]
-struct Spawn {
+struct SpawnRecord {
     position: Position,
     thread: ThreadId,
     seq: u64,
     leaf: Digest,
 }
 
-impl Spawn {
-    fn from_record(position: Position, record: &Record) -> Spawn {
-        Spawn { position, thread: record.header.thread.clone(), seq: record.header.seq, leaf: record.leaf }
+impl SpawnRecord {
+    fn from_record(position: Position, record: &Record) -> SpawnRecord {
+        SpawnRecord {
+            position,
+            thread: record.header.thread.clone(),
+            seq: record.header.seq,
+            leaf: record.leaf,
+        }
     }
 
     fn build_mismatch(self, why: &str) -> RecordMismatch {
@@ -73,26 +78,31 @@ impl Spawn {
 }
 
 /// A child that has not ended.
-struct Child {
-    begun: Spawn,
+struct OpenChild {
+    begun: SpawnRecord,
     /// Whether its parent has not yet confirmed its beginning.
     is_new: bool,
     head: Digest,
 }
 
-struct Looking {
+struct KinshipCheck {
     looked: KinshipReport,
-    families: HashMap<ThreadId, Child>,
+    families: HashMap<ThreadId, OpenChild>,
 }
 
-impl Looking {
+impl KinshipCheck {
     fn add_mismatch(&mut self, position: Position, record: &Record, why: impl Into<String>) {
         let (thread, seq) = (record.header.thread.clone(), record.header.seq);
         self.looked.misfits.push(RecordMismatch { position, thread, seq, why: why.into() });
     }
 
     /// Checks a record of a child: the first must have the leaf of the spawning record as its origin.
-    fn check_child(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+    fn check_child(
+        &mut self,
+        spawns: &mut HashMap<MessageId, SpawnRecord>,
+        position: Position,
+        record: &Record,
+    ) {
         let h = &record.header;
         let Some(parent) = h.thread.parent() else { return };
         if h.seq > 1 {
@@ -123,16 +133,22 @@ impl Looking {
             Some(_) => {}
             None => self.add_mismatch(position, record, format!("no record of {parent} spawned it")),
         }
-        let child = Child { begun: Spawn::from_record(position, record), is_new: true, head: record.head };
+        let child =
+            OpenChild { begun: SpawnRecord::from_record(position, record), is_new: true, head: record.head };
         self.families.insert(h.thread.clone(), child);
     }
 
     /// Checks a parent's records about its children.
-    fn check_parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+    fn check_parent(
+        &mut self,
+        spawns: &mut HashMap<MessageId, SpawnRecord>,
+        position: Position,
+        record: &Record,
+    ) {
         let h = &record.header;
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Spawn))) => {
-                spawns.insert(h.id, Spawn::from_record(position, record));
+                spawns.insert(h.id, SpawnRecord::from_record(position, record));
             }
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer))) => {
                 let Some((child, head)) = read_child(record, "thread-spawned", "assigned_id") else { return };

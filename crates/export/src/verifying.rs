@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use systole_proof::tree::TreeHash;
 
-use super::children::{Children, find_parent};
+use super::children::{ChildComparison, find_parent};
 use super::damage::ExportDamage;
 use super::documents::ExportedDocument;
 use super::holes::{ExportHole, HoleReason};
@@ -44,7 +44,7 @@ pub struct ExportWalk {
     /// The thread whose records are read.
     current: Option<String>,
     leaves: BTreeMap<u64, TreeHash>,
-    children: Children,
+    children: ChildComparison,
     /// Documents that records name, with the first position and what they are.
     named: HashMap<Digest, (u64, DocumentUse)>,
     documents: HashSet<Digest>,
@@ -111,7 +111,7 @@ impl ExportWalk {
             threads: HashMap::new(),
             current: None,
             leaves: BTreeMap::new(),
-            children: Children::default(),
+            children: ChildComparison::default(),
             named: HashMap::new(),
             documents: HashSet::new(),
             holes: Vec::new(),

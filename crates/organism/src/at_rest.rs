@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::front::{OrganismHandle, OrganismPlaces};
 use super::resting_verdict::RestingVerdict;
-use super::spoken::Voice;
+use super::spoken::LiveVoice;
 use super::tail::LogTail;
 use systole_config as config;
 use systole_core::types::client::{Client, Role};
@@ -49,7 +49,7 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         room: Arc::default(),
         began: last,
         tail: followed.end(),
-        voice: Voice::from_tail(followed.end()),
+        voice: LiveVoice::from_tail(followed.end()),
         followed,
         ways: Weak::new(),
         // Its other end is gone, so no reader keeps the log open.

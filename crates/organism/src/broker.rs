@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::permissions::{self, Party};
+use super::permissions::{self, BrokerParty};
 use super::plan::StartFault;
 use systole_bus::managed::{BrokerFolder, BrokerStartFault, KnownParty, ManagedBroker, ServerProgram};
 use systole_bus::{Broker, Credentials, PATIENCE};
@@ -46,13 +46,13 @@ pub struct BrokerAddress {
 }
 
 /// A broker that was started here, and the pump's connection to it.
-pub(super) struct Own {
+pub(super) struct StartedBroker {
     server: ManagedBroker,
     broker: Arc<Broker>,
     reachable: BrokerAddress,
 }
 
-impl Own {
+impl StartedBroker {
     /// The pump's connection, for the carriers.
     pub(super) fn broker(&self) -> Arc<Broker> {
         self.broker.clone()
@@ -82,7 +82,7 @@ pub(super) async fn start(
     composition: &Composition,
     surroundings: &InheritedVariables,
     pump: &mpsc::Sender<PumpInput>,
-) -> Result<Option<Own>, StartFault> {
+) -> Result<Option<StartedBroker>, StartFault> {
     let Some(log) = log.filter(|_| composition.uses_broker()) else { return Ok(None) };
     let folder = BrokerFolder::beside(&log);
     // A missing server is an error before anything is written or ended.
@@ -100,7 +100,7 @@ pub(super) async fn start(
     let connected =
         Broker::connect(&composition.organism, &reachable.address, Some(&credentials), PATIENCE).await;
     match connected {
-        Ok(broker) => Ok(Some(Own { server, broker: Arc::new(broker), reachable })),
+        Ok(broker) => Ok(Some(StartedBroker { server, broker: Arc::new(broker), reachable })),
         Err(unusable) => {
             server.stop().await;
             Err(unusable.into())
@@ -119,7 +119,7 @@ pub(super) fn build_reporter(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
     })
 }
 
-fn find_address(folder: &BrokerFolder, listen: SocketAddr, parties: &[Party]) -> BrokerAddress {
+fn find_address(folder: &BrokerFolder, listen: SocketAddr, parties: &[BrokerParty]) -> BrokerAddress {
     let named = parties.iter().filter_map(|party| match (&party.listener, &party.client) {
         (Some(name), _) => Some((name.clone(), false, party)),
         (None, Some(name)) => Some((name.clone(), true, party)),
@@ -138,7 +138,7 @@ fn configure(
     composition: &Composition,
     folder: &BrokerFolder,
     listen: SocketAddr,
-    parties: &[Party],
+    parties: &[BrokerParty],
 ) -> Result<(Vec<KnownParty>, Credentials), BrokerStartFault> {
     let store = folder.store();
     let shown = store.display().to_string();
@@ -151,7 +151,7 @@ fn configure(
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
     let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(wrap_key_fault)?;
-    let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
+    let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
     let server =
         permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };
     folder.configure(&permissions::write_configuration(&server, &with_keys))?;

@@ -39,14 +39,14 @@ pub enum SchemaSetupFault {
 const META: &str = "meta.xsd";
 
 /// The schemas of one configuration.
-struct Page {
+struct SchemaPage {
     judge: schemas::LibxmlJudge,
     ids: Vec<schemas::CompiledSchemaId>,
 }
 
 /// The compiled schemas. Not `Send`: each thread builds its own.
 pub struct CompiledSchemas {
-    pages: HashMap<Digest, Page>,
+    pages: HashMap<Digest, SchemaPage>,
 }
 
 impl CompiledSchemas {
@@ -56,7 +56,7 @@ impl CompiledSchemas {
     ) -> Result<CompiledSchemas, SchemaSetupFault> {
         let mut pages = HashMap::new();
         for composition in compositions {
-            pages.insert(composition.hash, Page::compile(composition)?);
+            pages.insert(composition.hash, SchemaPage::compile(composition)?);
         }
         Ok(CompiledSchemas { pages })
     }
@@ -68,13 +68,13 @@ impl CompiledSchemas {
 
     /// Compiles the schemas of one more configuration.
     pub fn add(&mut self, composition: &Composition) -> Result<(), SchemaSetupFault> {
-        self.pages.insert(composition.hash, Page::compile(composition)?);
+        self.pages.insert(composition.hash, SchemaPage::compile(composition)?);
         Ok(())
     }
 }
 
-impl Page {
-    fn compile(composition: &Composition) -> Result<Page, SchemaSetupFault> {
+impl SchemaPage {
+    fn compile(composition: &Composition) -> Result<SchemaPage, SchemaSetupFault> {
         let mut sources: Vec<SchemaSource> = composition
             .schemas
             .iter()
@@ -88,7 +88,7 @@ impl Page {
         // By position, as in the composition: a file of the author may have the same name as a built-in
         // one.
         let ids = judge.schemas().collect();
-        Ok(Page { judge, ids })
+        Ok(SchemaPage { judge, ids })
     }
 }
 

@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
-use super::spoken::{LiveObserver, Voice};
+use super::spoken::{LiveObserver, LiveVoice};
 use super::tail::{FollowPosition, LogTail};
-use super::validators::{Raw, TrialPurpose, ValidatorQueue};
-use super::waiting::{Held, SenderReply, UnusedTicket, WaitingRoom};
+use super::validators::{RawDocument, TrialPurpose, ValidatorQueue};
+use super::waiting::{HeldForSender, SenderReply, UnusedTicket, WaitingRoom};
 use systole_bus::Broker;
 use systole_config as config;
 use systole_core::pump::engine::PumpInput;
@@ -45,7 +45,7 @@ pub struct ClientMessage {
 }
 
 /// The ways in. The organism holds the only lasting strong reference; a call holds one only while it runs.
-pub(super) struct Ways {
+pub(super) struct OrganismWays {
     pub(super) door: ValidatorQueue,
     pub(super) pump: mpsc::Sender<PumpInput>,
 }
@@ -86,9 +86,9 @@ pub struct OrganismHandle {
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
     pub(super) followed: LogTail,
-    pub(super) ways: Weak<Ways>,
+    pub(super) ways: Weak<OrganismWays>,
     pub(super) seats: mpsc::WeakSender<ReaderToken>,
-    pub(super) voice: Voice,
+    pub(super) voice: LiveVoice,
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
     pub(super) alarms: LogAlarms,
@@ -106,11 +106,11 @@ impl OrganismHandle {
     }
 
     /// The same, with something that is held until the message is answered, even if its sender hangs up before.
-    pub async fn ask_holding(&self, message: ClientMessage, held: Held) -> Option<SenderReply> {
+    pub async fn ask_holding(&self, message: ClientMessage, held: HeldForSender) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter_holding(held);
         let mut unhanded = UnusedTicket { room: &self.room, ticket: Some(ticket) };
         let ClientMessage { client, key, document, to, thread } = message;
-        let raw = Raw::Asked { ticket, client, key, document, to, thread };
+        let raw = RawDocument::Asked { ticket, client, key, document, to, thread };
         // The way in is held while the message is passed in, not while waiting for its receipt.
         let handed = self.ways.upgrade()?.door.hand_in(raw).await;
         handed.then_some(())?;
@@ -126,7 +126,8 @@ impl OrganismHandle {
         document: Vec<u8>,
     ) -> Option<Result<(), Box<Refusal>>> {
         let (verdict, judged) = oneshot::channel();
-        let handed = self.ways.upgrade()?.door.hand_in(Raw::Tried { purpose, document, verdict }).await;
+        let handed =
+            self.ways.upgrade()?.door.hand_in(RawDocument::Tried { purpose, document, verdict }).await;
         handed.then_some(())?;
         judged.await.ok()
     }

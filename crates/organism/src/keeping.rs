@@ -45,10 +45,10 @@ pub(super) struct OwnedLog {
     pub(super) reader: Arc<dyn LogReader>,
     /// Whether this process may still write it, if that can change.
     pub(super) lead: Option<LogOwnership>,
-    writing: Writing,
+    writing: LogWriting,
 }
 
-enum Writing {
+enum LogWriting {
     Open(WritableLog),
     /// A log of an older format stays as it is until everything else has started.
     Held(HeldLog),
@@ -68,8 +68,8 @@ impl OwnedLog {
     /// Opens the writing side, which converts a log of an older format.
     pub(super) fn into_writable(self) -> Result<WritableLog, LogFault> {
         match self.writing {
-            Writing::Open(log) => Ok(log),
-            Writing::Held(held) => held.open().map(WritableLog::from),
+            LogWriting::Open(log) => Ok(log),
+            LogWriting::Held(held) => held.open().map(WritableLog::from),
         }
     }
 }
@@ -95,8 +95,8 @@ pub(super) async fn open_log(
             let reader = Arc::new(held.reader());
             // What is left of a log that lost records is put in order before it is read.
             let writing = match held.is_older() && given_up.is_none() {
-                true => Writing::Held(held),
-                false => Writing::Open(held.open()?.into()),
+                true => LogWriting::Held(held),
+                false => LogWriting::Open(held.open()?.into()),
             };
             Ok(OwnedLog { reader, lead: None, writing })
         }
@@ -128,7 +128,7 @@ pub(super) async fn open_log(
             Ok(OwnedLog {
                 reader: Arc::new(opened.reader),
                 lead: Some(opened.lead),
-                writing: Writing::Open(writing),
+                writing: LogWriting::Open(writing),
             })
         }
         LogPlace::Memory(memory) => {
@@ -140,7 +140,7 @@ pub(super) async fn open_log(
                 alarms: LogAlarms::of_name("the log in memory", false),
                 notes: Vec::new(),
             };
-            Ok(OwnedLog { reader: Arc::new(memory), lead: None, writing: Writing::Open(writing) })
+            Ok(OwnedLog { reader: Arc::new(memory), lead: None, writing: LogWriting::Open(writing) })
         }
     }
 }

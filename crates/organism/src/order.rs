@@ -2,7 +2,7 @@
 //! them to the pump. An amendment goes through the door, where its schema judges it first.
 
 use super::front::OrganismHandle;
-use super::validators::{PersonOrder, Raw};
+use super::validators::{PersonOrder, RawDocument};
 use super::waiting::SenderReply;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PauseOrder};
@@ -14,7 +14,7 @@ use systole_core::types::refusal::Refusal;
 use systole_queries::persons;
 
 /// A decision in which the door has judged the amendment.
-type Judged = PersonDecision<Box<Result<Admitted, Refused>>>;
+type JudgedDecision = PersonDecision<Box<Result<Admitted, Refused>>>;
 
 impl OrganismHandle {
     /// Carries out a person's decision on a waiting request.
@@ -35,7 +35,7 @@ impl OrganismHandle {
         reply.await.ok()
     }
 
-    async fn send_ruling(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
+    async fn send_ruling(&self, ticket: Ticket, order: PersonOrder, says: JudgedDecision) -> Option<()> {
         let PersonOrder { by, request, hash, note, .. } = order;
         self.send_input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
             ticket,
@@ -56,8 +56,13 @@ impl OrganismHandle {
         let refusal = match looked {
             Ok(waiting) => match waiting.into_iter().find(|waiting| waiting.id == id) {
                 Some(found) => {
-                    let raw =
-                        Raw::Amended { ticket, order, to: found.listener, config: found.config, document };
+                    let raw = RawDocument::Amended {
+                        ticket,
+                        order,
+                        to: found.listener,
+                        config: found.config,
+                        document,
+                    };
                     return self.ways.upgrade()?.door.hand_in(raw).await.then_some(());
                 }
                 None => Refusal::new(Code::DecidedApproval, "nothing of this id waits"),

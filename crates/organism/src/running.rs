@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::broker::{self, BrokerAddress, Own};
+use super::broker::{self, BrokerAddress, StartedBroker};
 pub use super::front::ClientMessage;
-use super::front::{OrganismHandle, OrganismPlaces, ReaderToken, Ways};
+use super::front::{OrganismHandle, OrganismPlaces, OrganismWays, ReaderToken};
 use super::keeping::{self, OwnedLog, WritableLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
-use super::spoken::Voice;
+use super::spoken::LiveVoice;
 use super::tail::LogTail;
-use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
+use super::validators::{CompositionPages, RawDocument, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
 use crate::plan::{RunPlan, StartFault};
 use crate::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait};
@@ -65,7 +65,7 @@ const LAST_READS: Duration = Duration::from_secs(1);
 /// A running organism.
 pub struct Organism {
     front: OrganismHandle,
-    ways: Arc<Ways>,
+    ways: Arc<OrganismWays>,
     seats: mpsc::Sender<ReaderToken>,
     seated: mpsc::Receiver<ReaderToken>,
     stop: oneshot::Sender<StopWait>,
@@ -80,7 +80,7 @@ pub struct Organism {
     validators: Validators,
     tasks: Vec<RunningTask>,
     /// The organism's own broker.
-    own: Option<Own>,
+    own: Option<StartedBroker>,
     /// Receives the refused connections of another broker.
     refusals: Option<BrokerReports>,
     /// Open calls that no listener of this composition serves.
@@ -223,7 +223,7 @@ impl Organism {
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
             (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
-        let (voice, (clock, rests)) = (Voice::from_tail(followed.end()), clock_of(rehearsed));
+        let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), clock_of(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
@@ -245,7 +245,8 @@ impl Organism {
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
-        let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.queue(), pump }), mpsc::channel(1));
+        let (ways, (seats, seated)) =
+            (Arc::new(OrganismWays { door: validators.queue(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
             composition,
             places,
@@ -304,7 +305,7 @@ impl Organism {
 
     /// How to reach the organism's own broker, if it has one.
     pub fn broker_address(&self) -> Option<&BrokerAddress> {
-        self.own.as_ref().map(Own::address)
+        self.own.as_ref().map(StartedBroker::address)
     }
 
     /// Open calls that no listener served when the organism started.
@@ -416,12 +417,12 @@ async fn used_broker(
     is_still: bool,
     (composition, surroundings): (&Composition, &InheritedVariables),
     pump: &mpsc::Sender<PumpInput>,
-) -> Result<(Option<Own>, Option<Arc<Broker>>, Option<BrokerReports>), StartFault> {
+) -> Result<(Option<StartedBroker>, Option<Arc<Broker>>, Option<BrokerReports>), StartFault> {
     let own = broker::start(managed.filter(|_| !is_still), composition, surroundings, pump);
     let own = Box::pin(own).await?;
     let others = others.filter(|_| own.is_none() && !is_still);
     let refusals = BrokerReports::open(others.as_ref(), pump).await;
-    let broker = own.as_ref().map(Own::broker).or(others);
+    let broker = own.as_ref().map(StartedBroker::broker).or(others);
     Ok((own, broker, refusals))
 }
 
@@ -483,7 +484,7 @@ fn start_sorter(
         while let Some(report) = heard.recv().await {
             let taken = match report {
                 CarrierReport::Said { listener, speech, ticket } => {
-                    door.hand_in(Raw::Said { listener, speech, ticket }).await
+                    door.hand_in(RawDocument::Said { listener, speech, ticket }).await
                 }
                 CarrierReport::Misplaced { listener, speech, ticket } => {
                     let stray = UnmatchedDocument { ticket, ..admit::misplaced(&listener, &speech) };

@@ -31,36 +31,36 @@ pub struct LiveMessage {
 
 /// The newest messages.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptMessages {
     /// How many messages came before them.
     before: u64,
     words: VecDeque<LiveMessage>,
 }
 
-impl Kept {
+impl KeptMessages {
     fn end(&self) -> u64 {
         self.before.saturating_add(u64::try_from(self.words.len()).unwrap_or(u64::MAX))
     }
 }
 
 /// Each change adds one message, so a panic under the lock leaves the data intact.
-fn lock_kept(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock_kept(kept: &Mutex<KeptMessages>) -> MutexGuard<'_, KeptMessages> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The sending side.
 #[derive(Clone, Debug)]
-pub(super) struct Voice {
-    kept: Arc<Mutex<Kept>>,
+pub(super) struct LiveVoice {
+    kept: Arc<Mutex<KeptMessages>>,
     /// How many messages there were.
     said: watch::Sender<u64>,
     tail: watch::Receiver<Position>,
 }
 
-impl Voice {
+impl LiveVoice {
     /// A voice for the log with this tail.
-    pub(super) fn from_tail(tail: watch::Receiver<Position>) -> Voice {
-        Voice { kept: Arc::default(), said: watch::channel(0).0, tail }
+    pub(super) fn from_tail(tail: watch::Receiver<Position>) -> LiveVoice {
+        LiveVoice { kept: Arc::default(), said: watch::channel(0).0, tail }
     }
 
     /// Passes on a message if it is for the live view only.
@@ -96,7 +96,7 @@ impl Voice {
 /// An observer. No one waits for it.
 #[derive(Debug)]
 pub struct LiveObserver {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptMessages>>,
     said: watch::Receiver<u64>,
     /// How many messages came before its next one.
     next: u64,
@@ -150,8 +150,8 @@ mod tests {
         LiveMessage { listener, id, words: words.to_owned(), whole: false, at: Position(at) }
     }
 
-    fn voice() -> Voice {
-        Voice::from_tail(watch::channel(Position(0)).1)
+    fn voice() -> LiveVoice {
+        LiveVoice::from_tail(watch::channel(Position(0)).1)
     }
 
     fn heard(hearing: &mut LiveObserver) -> Vec<String> {

@@ -41,7 +41,7 @@ pub struct FollowedRecord {
 /// A record that followers share.
 pub type SharedRecord = Arc<FollowedRecord>;
 /// A page of the log that is being read from disk.
-type Page = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
+type PageRead = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
 
 impl FollowedRecord {
     fn new(position: Position, record: Arc<Record>) -> SharedRecord {
@@ -59,13 +59,13 @@ impl FollowedRecord {
 pub struct LogTail {
     reader: Arc<dyn LogReader>,
     end: watch::Receiver<Position>,
-    board: Arc<Mutex<Board>>,
+    board: Arc<Mutex<TailBoard>>,
 }
 
 /// The end of a log, for the pump that writes it. When it is dropped, the log has ended.
 pub struct LogEnd {
     end: watch::Sender<Position>,
-    board: Arc<Mutex<Board>>,
+    board: Arc<Mutex<TailBoard>>,
     /// Records that the writer has and that may not be on disk yet.
     writing: VecDeque<Arc<Record>>,
 }
@@ -86,22 +86,22 @@ impl KeptRecord {
 
 /// The newest records, and the followers of single threads.
 #[derive(Default)]
-struct Board {
+struct TailBoard {
     end: Position,
     kept: VecDeque<KeptRecord>,
     bytes: usize,
     ended: bool,
-    inboxes: HashMap<ThreadId, Vec<Arc<Inbox>>>,
+    inboxes: HashMap<ThreadId, Vec<Arc<FollowerInbox>>>,
 }
 
 #[derive(Default)]
-struct Inbox {
-    letters: Mutex<Letters>,
+struct FollowerInbox {
+    letters: Mutex<InboxLetters>,
     came: Notify,
 }
 
 #[derive(Default)]
-struct Letters {
+struct InboxLetters {
     records: VecDeque<SharedRecord>,
     bytes: usize,
     /// The last position before the records that did not fit.
@@ -114,7 +114,7 @@ fn lock_guarded<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Inbox {
+impl FollowerInbox {
     /// Adds a record. `before` is the position before it.
     fn put_record(&self, before: Position, placed: &SharedRecord) {
         let mut letters = lock_guarded(&self.letters);
@@ -143,7 +143,7 @@ impl Inbox {
     }
 }
 
-impl Board {
+impl TailBoard {
     /// Keeps the next record, and gives it to the followers of its thread and of the threads above it.
     fn add_record(&mut self, record: Arc<Record>) {
         let before = self.end;
@@ -227,7 +227,7 @@ impl LogTail {
     /// The tail of a log whose last position is `last`, for its followers and for the pump.
     pub fn open_tail(reader: Arc<dyn LogReader>, last: Position) -> (LogTail, LogEnd) {
         let (end, ends) = watch::channel(last);
-        let board = Arc::new(Mutex::new(Board { end: last, ..Board::default() }));
+        let board = Arc::new(Mutex::new(TailBoard { end: last, ..TailBoard::default() }));
         let writing = VecDeque::new();
         (LogTail { reader, end: ends, board: board.clone() }, LogEnd { end, board, writing })
     }
@@ -244,8 +244,8 @@ impl LogTail {
     }
 
     /// Adds a follower of a thread. It gets all records after `from` of the returned place.
-    fn add_follower(&self, thread: &ThreadId) -> Place {
-        let inbox = Arc::new(Inbox::default());
+    fn add_follower(&self, thread: &ThreadId) -> FollowerPlace {
+        let inbox = Arc::new(FollowerInbox::default());
         let mut board = lock_guarded(&self.board);
         if board.ended {
             lock_guarded(&inbox.letters).ended = true;
@@ -254,41 +254,41 @@ impl LogTail {
         }
         let from = board.end;
         drop(board);
-        Place { board: self.board.clone(), thread: thread.clone(), inbox, from }
+        FollowerPlace { board: self.board.clone(), thread: thread.clone(), inbox, from }
     }
 }
 
 /// A follower's registration, removed when it is dropped.
-struct Place {
-    board: Arc<Mutex<Board>>,
+struct FollowerPlace {
+    board: Arc<Mutex<TailBoard>>,
     thread: ThreadId,
-    inbox: Arc<Inbox>,
+    inbox: Arc<FollowerInbox>,
     from: Position,
 }
 
 /// The content of an inbox.
-enum Taken {
+enum InboxContent {
     Records(Vec<SharedRecord>),
     /// The inbox had no room for records after this position.
     Full(Position),
     Ended,
 }
 
-impl Place {
+impl FollowerPlace {
     /// The next content. Cancel-safe: dropping it loses nothing.
-    async fn take_content(&self) -> Taken {
+    async fn take_content(&self) -> InboxContent {
         loop {
             {
                 let mut letters = lock_guarded(&self.inbox.letters);
                 if !letters.records.is_empty() {
                     letters.bytes = 0;
-                    return Taken::Records(letters.records.drain(..).collect());
+                    return InboxContent::Records(letters.records.drain(..).collect());
                 }
                 if let Some(before) = letters.full_at {
-                    return Taken::Full(before);
+                    return InboxContent::Full(before);
                 }
                 if letters.ended {
-                    return Taken::Ended;
+                    return InboxContent::Ended;
                 }
             }
             self.inbox.came.notified().await;
@@ -296,7 +296,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FollowerPlace {
     fn drop(&mut self) {
         let mut board = lock_guarded(&self.board);
         if let Some(inboxes) = board.inboxes.get_mut(&self.thread) {
@@ -313,9 +313,9 @@ pub struct FollowPosition {
     tail: LogTail,
     at: Position,
     thread: Option<ThreadId>,
-    place: Option<Place>,
+    place: Option<FollowerPlace>,
     /// A page that is being read. It survives a cancelled `next`.
-    reading: Option<Page>,
+    reading: Option<PageRead>,
     pace: Option<Duration>,
     rests_until: Option<Instant>,
 }
@@ -387,7 +387,7 @@ impl FollowPosition {
                 continue;
             }
             match place.take_content().await {
-                Taken::Records(mut records) => {
+                InboxContent::Records(mut records) => {
                     // A follower may begin behind the end of the log.
                     records.retain(|placed| placed.position > self.at);
                     if let Some(last) = records.last() {
@@ -395,11 +395,11 @@ impl FollowPosition {
                         return Ok(Some(records));
                     }
                 }
-                Taken::Full(before) => {
+                InboxContent::Full(before) => {
                     self.at = self.at.max(before);
                     self.place = None;
                 }
-                Taken::Ended => return Ok(None),
+                InboxContent::Ended => return Ok(None),
             }
         }
     }

@@ -189,14 +189,14 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
                 NoCarrier::Sandbox { .. } => TrialFault::Machine(no_way.to_string()),
             }
         })?;
-    let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
+    let room = TrialJudging { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
     let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
-    let mut hearing = Hearing { room, carriers, heard, compiled_schemas, before: Vec::new() };
+    let mut hearing = TrialHearing { room, carriers, heard, compiled_schemas, before: Vec::new() };
     let begun = Instant::now();
     hearing.carriers.hand(delivery);
     let end = hearing.hear_out(timeout_ms).await;
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let Hearing { carriers, heard, before, .. } = hearing;
+    let TrialHearing { carriers, heard, before, .. } = hearing;
     let late = stop_program(carriers, heard).await;
     Ok(TrialResult { before, end, goes_on: listener.turns > 1, took_ms, late })
 }
@@ -258,21 +258,21 @@ fn build_delivery(
 }
 
 /// The context in which messages are judged.
-struct Room<'t> {
+struct TrialJudging<'t> {
     composition: &'t Composition,
     listener: &'t Listener,
     lease: Arc<Lease>,
 }
 
-struct Hearing<'t> {
-    room: Room<'t>,
+struct TrialHearing<'t> {
+    room: TrialJudging<'t>,
     carriers: Carriers,
     heard: mpsc::Receiver<CarrierReport>,
     compiled_schemas: CompiledSchemas,
     before: Vec<TrialRemark>,
 }
 
-impl Hearing<'_> {
+impl TrialHearing<'_> {
     /// Listens to the program until its reply, or until it is clear that none will come.
     async fn hear_out(&mut self, timeout_ms: u64) -> TurnEnd {
         let hard = Instant::now() + Duration::from_millis(timeout_ms);
@@ -364,7 +364,7 @@ impl Hearing<'_> {
     }
 }
 
-impl Room<'_> {
+impl TrialJudging<'_> {
     /// The items of the reply, and what they mean for the call.
     fn judge_reply(&self, items: Vec<JudgedItem>) -> TurnEnd {
         let is_step = |item: &&JudgedItem| !matches!(item, JudgedItem::Admitted(a) if replying::is_kept(a));

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
-use super::spoken::Voice;
+use super::spoken::LiveVoice;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
@@ -43,7 +43,7 @@ pub struct PersonOrder {
 }
 
 /// A raw document and its sender.
-pub enum Raw {
+pub enum RawDocument {
     /// A listener's document.
     Said {
         /// The listener, from its connection.
@@ -121,7 +121,7 @@ pub struct CompositionPages {
 
 /// The validator threads.
 pub struct Validators {
-    doors: Vec<mpsc::Sender<Raw>>,
+    doors: Vec<mpsc::Sender<RawDocument>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -144,7 +144,7 @@ struct ValidatorThread {
     leases: Arc<dyn Leases>,
     steps: Arc<dyn StepObserver>,
     pump: mpsc::Sender<PumpInput>,
-    voice: Voice,
+    voice: LiveVoice,
 }
 
 impl Validators {
@@ -155,7 +155,7 @@ impl Validators {
         leases: &Arc<dyn Leases>,
         steps: &Arc<dyn StepObserver>,
         pump: &mpsc::Sender<PumpInput>,
-        voice: &Voice,
+        voice: &LiveVoice,
     ) -> Result<Validators, String> {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
@@ -203,18 +203,18 @@ impl Validators {
 /// The entrance to the validator threads.
 #[derive(Clone)]
 pub struct ValidatorQueue {
-    doors: Arc<[mpsc::Sender<Raw>]>,
+    doors: Arc<[mpsc::Sender<RawDocument>]>,
 }
 
 impl ValidatorQueue {
     /// Passes in a document. Waits while the queue of its thread is full. Returns false if the thread is gone.
-    pub async fn hand_in(&self, raw: Raw) -> bool {
+    pub async fn hand_in(&self, raw: RawDocument) -> bool {
         let mut hasher = DefaultHasher::new();
         match &raw {
-            Raw::Said { listener, .. } => listener.hash(&mut hasher),
-            Raw::Asked { client, key, .. } => (client, key).hash(&mut hasher),
-            Raw::Amended { order, .. } => order.request.hash(&mut hasher),
-            Raw::Tried { document, .. } => document.hash(&mut hasher),
+            RawDocument::Said { listener, .. } => listener.hash(&mut hasher),
+            RawDocument::Asked { client, key, .. } => (client, key).hash(&mut hasher),
+            RawDocument::Amended { order, .. } => order.request.hash(&mut hasher),
+            RawDocument::Tried { document, .. } => document.hash(&mut hasher),
         }
         let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
         let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
@@ -228,7 +228,7 @@ impl ValidatorQueue {
 impl ValidatorThread {
     fn run_thread(
         self,
-        mut raws: mpsc::Receiver<Raw>,
+        mut raws: mpsc::Receiver<RawDocument>,
         ready: &std::sync::mpsc::SyncSender<Result<(), SchemaSetupFault>>,
     ) {
         let mut compiled_schemas = match CompiledSchemas::set_up(self.pages.all.values()) {
@@ -251,8 +251,8 @@ impl ValidatorThread {
     }
 
     /// What the pump hears of a document; nothing if it was only tried.
-    fn judge_raw(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Option<PumpInput> {
-        if let Raw::Tried { purpose, document, verdict } = raw {
+    fn judge_raw(&self, raw: RawDocument, compiled_schemas: &mut CompiledSchemas) -> Option<PumpInput> {
+        if let RawDocument::Tried { purpose, document, verdict } = raw {
             let refused = self.try_document(&purpose, &document, compiled_schemas);
             // Without a waiting reader, no one needs the verdict.
             drop(verdict.send(refused));
@@ -260,14 +260,14 @@ impl ValidatorThread {
         }
         self.steps.passed(PumpStep::Received);
         Some(match raw {
-            Raw::Tried { .. } => return None,
-            Raw::Said { listener, speech, ticket } => {
+            RawDocument::Tried { .. } => return None,
+            RawDocument::Said { listener, speech, ticket } => {
                 match self.judge_document(&listener, &speech, compiled_schemas) {
                     Ok(judged) => PumpInput::Judged(JudgedDocument { ticket, ..judged }),
                     Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
                 }
             }
-            Raw::Asked { ticket, client, key, document, to, thread } => {
+            RawDocument::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
                 let message = admit::message(page, &client, &document, to, thread, compiled_schemas);
@@ -275,7 +275,7 @@ impl ValidatorThread {
                 let admit::JudgedMessage { thread, payload, claimed } = message;
                 PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed })
             }
-            Raw::Amended { ticket, order, to, config, document } => {
+            RawDocument::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
                 let amended = admit::amendment(page, &to, &document, compiled_schemas);
                 self.passed_door(amended.is_ok());

@@ -26,27 +26,27 @@ pub enum SenderReply {
 }
 
 /// What is held for a sender until it is answered, even if it has hung up.
-pub type Held = Option<Box<dyn Any + Send>>;
+pub type HeldForSender = Option<Box<dyn Any + Send>>;
 
 /// The waiting senders.
 #[derive(Default)]
 pub struct WaitingRoom {
     next: AtomicU64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingAskers>,
 }
 
 /// A waiting sender.
-enum Asker {
+enum WaitingAsker {
     /// A sender outside, with what is held for it.
-    Outside { sender: oneshot::Sender<SenderReply>, _held: Held },
+    Outside { sender: oneshot::Sender<SenderReply>, _held: HeldForSender },
     /// A listener that waits for its receipt.
     Listener(oneshot::Sender<Result<TakenReply, NoReceipt>>),
 }
 
 /// The waiting senders, and whether new ones may come.
 #[derive(Default)]
-struct Waiting {
-    askers: HashMap<Ticket, Asker>,
+struct WaitingAskers {
+    askers: HashMap<Ticket, WaitingAsker>,
     closed: bool,
 }
 
@@ -57,12 +57,12 @@ impl WaitingRoom {
     }
 
     /// The same for a sender for whom something is held.
-    pub fn enter_holding(&self, held: Held) -> (Ticket, oneshot::Receiver<SenderReply>) {
+    pub fn enter_holding(&self, held: HeldForSender) -> (Ticket, oneshot::Receiver<SenderReply>) {
         let (sender, receiver) = oneshot::channel();
-        (self.take_seat(Asker::Outside { sender, _held: held }), receiver)
+        (self.take_seat(WaitingAsker::Outside { sender, _held: held }), receiver)
     }
 
-    fn take_seat(&self, asker: Asker) -> Ticket {
+    fn take_seat(&self, asker: WaitingAsker) -> Ticket {
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let mut waiting = self.lock();
         // In a closed room the sender is dropped here, so the receiver returns at once.
@@ -79,7 +79,7 @@ impl WaitingRoom {
         waiting.askers.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingAskers> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,8 +87,8 @@ impl WaitingRoom {
         let waiting = self.lock().askers.remove(&ticket);
         // A sender that hung up loses nothing: a repeat of the same key or delivery gets the receipt again.
         match waiting {
-            Some(Asker::Outside { sender, .. }) => drop(sender.send(reply)),
-            Some(Asker::Listener(sender)) => drop(sender.send(match reply {
+            Some(WaitingAsker::Outside { sender, .. }) => drop(sender.send(reply)),
+            Some(WaitingAsker::Listener(sender)) => drop(sender.send(match reply {
                 SenderReply::Done | SenderReply::Receipt(..) => Ok(TakenReply::default()),
                 SenderReply::Refused(refusal) => {
                     Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
@@ -117,7 +117,7 @@ impl Receipts for WaitingRoom {
     fn draw(&self) -> (Ticket, delivery::ReceiptFuture) {
         let (sender, receiver) = oneshot::channel();
         let receipt = async move { receiver.await.unwrap_or(Err(NoReceipt::Unknown)) };
-        (self.take_seat(Asker::Listener(sender)), Box::pin(receipt))
+        (self.take_seat(WaitingAsker::Listener(sender)), Box::pin(receipt))
     }
 }
 
@@ -137,8 +137,8 @@ impl WaitingSenders for WaitingRoom {
     fn taken(&self, ticket: Ticket, taken: TakenReply) {
         let waiting = self.lock().askers.remove(&ticket);
         match waiting {
-            Some(Asker::Listener(sender)) => drop(sender.send(Ok(taken))),
-            Some(Asker::Outside { sender, .. }) => drop(sender.send(SenderReply::Done)),
+            Some(WaitingAsker::Listener(sender)) => drop(sender.send(Ok(taken))),
+            Some(WaitingAsker::Outside { sender, .. }) => drop(sender.send(SenderReply::Done)),
             None => {}
         }
     }

@@ -13,15 +13,15 @@ use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, ReplyContent};
 
 use crate::contracts::SchemaFault;
-use crate::dialect::{self, Allowed, Repair, Taken};
+use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::{self, AgentFailure};
-use crate::guard::{self, Room};
-use crate::heard::Heard;
-use crate::memory::{Conversation, Happened, Turn};
+use crate::guard::{self, PromptRoom};
+use crate::heard::HeardAnswer;
+use crate::memory::{CallEvent, Conversation, PastTurn};
 use crate::model::Models;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::turn::{self, Ask, Came};
+use crate::turn::{self, TurnOutcome, TurnQuestion};
 use crate::{primitives, viewing};
 
 /// The most turns that get a link each when a conversation is rebuilt. More turns share their links.
@@ -45,7 +45,7 @@ pub struct Agent {
 
 /// Whether a turn is the last of its call.
 #[derive(Clone, Copy)]
-struct Last<'a> {
+struct LastTurn<'a> {
     /// The reason: a budget, or the window.
     wrap_up: Option<&'a str>,
     /// Whether only a final is accepted.
@@ -56,7 +56,7 @@ struct Last<'a> {
 struct KeptConversation {
     conversation: Conversation,
     /// The model's answer in the last turn.
-    heard: Option<Heard>,
+    heard: Option<HeardAnswer>,
     /// How many messages of the view it has been shown, if that was read.
     seen: u64,
 }
@@ -124,11 +124,11 @@ impl Agent {
             return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
         let room = guard::measure_room(&self.limits, &conversation, conversation.terms.tools_tokens);
-        if room == Room::None {
+        if room == PromptRoom::None {
             return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
         }
-        let only_final = wrap_up.is_some() || room == Room::FinalOnly;
-        let header = turn::Header {
+        let only_final = wrap_up.is_some() || room == PromptRoom::FinalOnly;
+        let header = turn::TurnHeader {
             turn: stamp.turn,
             of: self.spec.turns,
             attempt: conversation.unusable + 1,
@@ -139,23 +139,25 @@ impl Agent {
             only_final,
         };
         let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
-        let ask = Ask { models, spec, limits, conversation: &conversation, header: &header, asked };
+        let ask = TurnQuestion { models, spec, limits, conversation: &conversation, header: &header, asked };
         let came = turn::ask_once(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
-            Came::Heard(heard) => heard,
-            Came::Refused { code, words } => return Ok(ReplyContent::Again { code, words }),
-            Came::Fault { code, words, again: true } => return Ok(ReplyContent::Again { code, words }),
-            Came::Fault { code, words, again: false } => {
+            TurnOutcome::Heard(heard) => heard,
+            TurnOutcome::Refused { code, words } => return Ok(ReplyContent::Again { code, words }),
+            TurnOutcome::Fault { code, words, again: true } => {
+                return Ok(ReplyContent::Again { code, words });
+            }
+            TurnOutcome::Fault { code, words, again: false } => {
                 return Ok(ReplyContent::Failure { code, retry: false, words });
             }
-            Came::Away { model, code, words } => {
+            TurnOutcome::Away { model, code, words } => {
                 let outage = format!("model.{model}");
                 return Ok(ReplyContent::Away { outage, code, retry: false, words });
             }
         };
         let tasks_given = conversation.tasks_given;
-        let allowed = Allowed { only_final, nonce: &conversation.nonce, tasks_given };
+        let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given };
         let CallTerms { agent, contracts, .. } = &*conversation.terms;
         let mut taken = dialect::read_answer(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
@@ -169,8 +171,8 @@ impl Agent {
         }
         // A final is nearly always accepted. If it is not, the conversation is rebuilt from its view.
         let ends = taken.ending.is_some();
-        let full = (room == Room::FinalOnly).then_some("the model's window is nearly full");
-        let last = Last { wrap_up: wrap_up.or(full), only_final };
+        let full = (room == PromptRoom::FinalOnly).then_some("the model's window is nearly full");
+        let last = LastTurn { wrap_up: wrap_up.or(full), only_final };
         let said = self.reply_to(&conversation, taken, last, line).await?;
         if !ends && !is_over(&said) {
             self.kept.keep(asked, KeptConversation { conversation, heard: Some(heard), seen });
@@ -200,8 +202,8 @@ impl Agent {
         {
             let mut conversation = kept.conversation;
             if !self.spec.sees_thread {
-                let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
-                conversation.add_event(&self.terms, &Happened::Turn(turn));
+                let turn = PastTurn { heard: kept.heard, ..viewing::turn_of(answers) };
+                conversation.add_event(&self.terms, &CallEvent::Turn(turn));
                 return Ok((conversation, 0));
             }
             // A delivery does not contain what others said during the turn. So the agent reads the view, with the
@@ -213,9 +215,9 @@ impl Agent {
             return Ok((conversation, viewed.count));
         }
         let viewed = viewing::read_view(line, 0).await?;
-        let request = |(at, happened): (usize, &Happened)| match happened {
-            Happened::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
-            Happened::Turn(_) | Happened::Overheard(_) => None,
+        let request = |(at, happened): (usize, &CallEvent)| match happened {
+            CallEvent::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
+            CallEvent::Turn(_) | CallEvent::Overheard(_) => None,
         };
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary_call()));
@@ -232,14 +234,14 @@ impl Agent {
     }
 
     /// An output that contains the code of the core's own tags has no effect. Hides the code in all reports.
-    fn look_for_mark(&self, conversation: &Conversation, heard: &Heard, taken: &mut Taken) {
+    fn look_for_mark(&self, conversation: &Conversation, heard: &HeardAnswer, taken: &mut ReadAnswer) {
         let mark = &conversation.mark;
         let said_it = || {
             let calls = heard.calls().any(|call| mark.is_in(&call.arguments) || mark.is_in(&call.name));
             calls || mark.is_in(&heard.joined_text())
         };
         // The code may be written with references or escapes, so it shows only in the resulting payloads.
-        let does_it = |taken: &Taken| {
+        let does_it = |taken: &ReadAnswer| {
             let acts = taken.acts.iter().map(|act| &act.payload);
             let payloads = acts.chain(&taken.plans).chain(&taken.ending);
             let named = taken.acts.iter().flat_map(|act| [&act.to, &act.thread]).flatten();
@@ -264,11 +266,11 @@ impl Agent {
     async fn reply_to(
         &self,
         conversation: &Conversation,
-        taken: Taken,
-        last: Last<'_>,
+        taken: ReadAnswer,
+        last: LastTurn<'_>,
         line: &(dyn Line + '_),
     ) -> Result<ReplyContent, NotTaken> {
-        for Repair { reason, .. } in &taken.repairs {
+        for AnswerRepair { reason, .. } in &taken.repairs {
             line.notice(&reason.code(), &reason.describe()).await?;
         }
         let reasons = failures::pick_weightiest(taken.reasons.clone());

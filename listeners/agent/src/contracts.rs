@@ -9,7 +9,7 @@ use systole_kit::schema::SchemaModel;
 use systole_kit::{QName, namespaces};
 use systole_workflow::spec::TaskRule;
 
-use crate::goal::Goal;
+use crate::goal::AskedGoal;
 use crate::spec::{AgentSpec, ElementContract};
 
 /// What an agent makes of the elements of one reply that belong together.
@@ -17,19 +17,19 @@ pub(crate) const CHANGE_SET: &str = "change-set";
 
 /// An element with the model of its schema.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ElementModel {
     pub(crate) element: QName,
     pub(crate) model: Arc<SchemaModel>,
 }
 
 /// An element that peers take.
 #[derive(Clone, Debug)]
-pub(crate) struct Action {
-    pub(crate) known: Known,
+pub(crate) struct PeerAction {
+    pub(crate) known: ElementModel,
     /// The peers that take it, in order.
     pub(crate) takers: Vec<String>,
     /// What the first of them returns.
-    pub(crate) given: Vec<Known>,
+    pub(crate) given: Vec<ElementModel>,
     /// Those that get it together if it names none, in the order of their answers. Empty if it must name one.
     pub(crate) broadcast: Vec<String>,
     /// Whether at least one of them requires a person's approval.
@@ -38,15 +38,15 @@ pub(crate) struct Action {
 
 /// Everything that an agent may say.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Contracts {
+pub(crate) struct AgentContracts {
     /// In the order of the peers, each element once.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<PeerAction>,
     /// The answers to a call.
-    pub(crate) finals: Vec<Known>,
+    pub(crate) finals: Vec<ElementModel>,
     /// The goal that the call asks for, if any. Then there is at most one final.
-    pub(crate) goal: Option<Goal>,
+    pub(crate) goal: Option<AskedGoal>,
     /// Payloads that reach the agent only after a schema check: its requests, and the answers of its peers.
-    judged: Vec<Known>,
+    judged: Vec<ElementModel>,
 }
 
 /// A schema that cannot be read, although the organism file was checked.
@@ -59,16 +59,16 @@ pub struct SchemaFault {
     pub words: String,
 }
 
-impl Contracts {
+impl AgentContracts {
     pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
-        let shelf = Shelf { agent };
+        let shelf = SchemaReader { agent };
         let judged = shelf.read_all(&agent.accepts)?;
         let mut contracts =
             Self { actions: Vec::new(), finals: shelf.read_all(&agent.returns)?, goal: None, judged };
         for peer in &agent.peers {
             contracts.judged.extend(shelf.read_all(&peer.returns)?);
             for taken in peer.accepts.iter().filter(|taken| !is_made(&taken.element)) {
-                let same = |action: &&mut Action| action.known.element == taken.element;
+                let same = |action: &&mut PeerAction| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
                     action.takers.push(peer.name.clone());
                     action.needs_approval |= peer.needs_approval;
@@ -78,7 +78,7 @@ impl Contracts {
                 let needs_approval = peer.needs_approval || known.model.is_dangerous(&taken.element.local);
                 let takers = vec![peer.name.clone()];
                 let broadcast = Vec::new();
-                contracts.actions.push(Action { known, takers, broadcast, given, needs_approval });
+                contracts.actions.push(PeerAction { known, takers, broadcast, given, needs_approval });
             }
         }
         for broadcast in &agent.broadcasts {
@@ -94,8 +94,8 @@ impl Contracts {
     pub(crate) fn read_contracts(
         agent: &AgentSpec,
         contracts: &[ElementContract],
-    ) -> Result<Vec<Known>, SchemaFault> {
-        Shelf { agent }.read_all(contracts)
+    ) -> Result<Vec<ElementModel>, SchemaFault> {
+        SchemaReader { agent }.read_all(contracts)
     }
 
     /// Whether a peer or a final has an element of that local name.
@@ -114,7 +114,7 @@ impl Contracts {
     }
 
     /// The only answer, if its content is only text, so that a result in words can fill it.
-    pub(crate) fn text_final(&self) -> Option<&Known> {
+    pub(crate) fn text_final(&self) -> Option<&ElementModel> {
         match self.finals.as_slice() {
             [one] if one.is_text() => Some(one),
             _ => None,
@@ -122,7 +122,7 @@ impl Contracts {
     }
 
     /// The payload that a goal asks for, if it holds more than text. Outside of `xml` it is written as JSON.
-    pub(crate) fn json_final(&self) -> Option<&Known> {
+    pub(crate) fn json_final(&self) -> Option<&ElementModel> {
         let is_typed = self.goal.as_ref().is_some_and(|goal| goal.gives.is_some());
         self.finals.first().filter(|_| is_typed && self.text_final().is_none())
     }
@@ -139,7 +139,7 @@ impl Contracts {
 
     /// Whether the call's goal may find nothing left to change.
     pub(crate) fn may_converge(&self) -> bool {
-        self.goal.as_ref().is_some_and(Goal::may_converge)
+        self.goal.as_ref().is_some_and(AskedGoal::may_converge)
     }
 
     /// Whether a text is the answer that ends the loop of the call's goal.
@@ -155,7 +155,7 @@ fn is_made(element: &QName) -> bool {
         || element.is(namespaces::MCP, "input-form")
 }
 
-impl Known {
+impl ElementModel {
     /// Whether a payload of it is one text.
     pub(crate) fn is_text(&self) -> bool {
         self.build_example().is_some_and(|example| crate::show::only_text(&example).is_some())
@@ -187,17 +187,17 @@ impl Known {
 }
 
 /// The schemas of an agent, each read when first needed.
-struct Shelf<'a> {
+struct SchemaReader<'a> {
     agent: &'a AgentSpec,
 }
 
-impl Shelf<'_> {
-    fn read_all(&self, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
+impl SchemaReader<'_> {
+    fn read_all(&self, contracts: &[ElementContract]) -> Result<Vec<ElementModel>, SchemaFault> {
         contracts.iter().map(|contract| self.read_contract(contract)).collect()
     }
 
-    fn read_contract(&self, contract: &ElementContract) -> Result<Known, SchemaFault> {
-        Ok(Known { element: contract.element.clone(), model: self.read_model(contract.schema)? })
+    fn read_contract(&self, contract: &ElementContract) -> Result<ElementModel, SchemaFault> {
+        Ok(ElementModel { element: contract.element.clone(), model: self.read_model(contract.schema)? })
     }
 
     fn read_model(&self, at: usize) -> Result<Arc<SchemaModel>, SchemaFault> {

@@ -19,7 +19,7 @@ pub(crate) const CONVERGED: &str = "CONVERGED";
 
 /// A goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Goal {
+pub(crate) struct AskedGoal {
     /// The workflow of the goal.
     pub(crate) workflow: String,
     /// Its id. For a task, the role.
@@ -46,7 +46,7 @@ pub(crate) fn is_output(name: &QName) -> bool {
     name.is(namespaces::WORKFLOW, OUTPUT)
 }
 
-impl Goal {
+impl AskedGoal {
     /// The goal that a payload asks for. `None` for any other request.
     pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
         if !is_request(payload.name()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::contracts::SchemaFault;
 use crate::memory::Conversation;
-use crate::show::Mark;
+use crate::show::TextMark;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
 
@@ -16,7 +16,7 @@ const QUESTION: u64 = 512;
 
 /// How much room a prompt leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum PromptRoom {
     /// Enough.
     Enough,
     /// The prompt fits, but with another result it may not. Only a final is asked for.
@@ -26,21 +26,21 @@ pub(crate) enum Room {
 }
 
 /// The room left by a prompt and the tokens of its tools.
-pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> Room {
+pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> PromptRoom {
     room_beside(limits, conversation.tokens() + tools)
 }
 
-fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> Room {
+fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {
     let limit = limit_tokens(limits);
     let projected = tokens + SPARE;
     // The next additions are an answer of the model and the results of its actions.
     let next = limits.max_output.min(limit / 8);
     if projected > limit {
-        Room::None
+        PromptRoom::None
     } else if projected + next > limit {
-        Room::FinalOnly
+        PromptRoom::FinalOnly
     } else {
-        Room::Enough
+        PromptRoom::Enough
     }
 }
 
@@ -69,15 +69,15 @@ pub fn measure_agent(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Resul
     // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
         let tools = terms.tools_tokens;
-        Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
+        Conversation::new(TextMark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
     };
     let every = terms.all_calls();
     let acts = every.iter().any(|terms| terms.contracts.can_act());
     let tokens = every.into_iter().map(tokens_of).max().unwrap_or_default();
     let leaves_room = match room_beside(limits, tokens + QUESTION) {
-        Room::Enough => true,
-        Room::FinalOnly => !acts,
-        Room::None => false,
+        PromptRoom::Enough => true,
+        PromptRoom::FinalOnly => !acts,
+        PromptRoom::None => false,
     };
     Ok(PromptSize { tokens, most: limit_tokens(limits), leaves_room })
 }

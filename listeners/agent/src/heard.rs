@@ -65,12 +65,12 @@ const FAULT: &str = "model.";
 
 /// A model's answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct HeardAnswer {
     pub(crate) parts: Vec<MessagePart>,
     pub(crate) stop: StopReason,
 }
 
-impl Heard {
+impl HeardAnswer {
     /// Reads an answer back. `None` if there was no answer, even if parts of one had come. Text that cannot be read
     /// was not written by this program, and is taken as it is.
     pub(crate) fn from_text(stop: &str, text: &str) -> Option<Self> {

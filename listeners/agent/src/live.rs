@@ -9,7 +9,7 @@ use std::time::Duration;
 use systole_kit::line::{Line, NotTaken};
 use tokio::sync::mpsc;
 
-use crate::model::{AnswerPiece, EstimatedRequest, Ledger, ModelAnswer, Models, NoAnswer};
+use crate::model::{AnswerPiece, EstimatedRequest, ModelAnswer, Models, NoAnswer, RequestLedger};
 
 /// The most pieces that wait while one is being sent.
 const WAITING: usize = 256;
@@ -19,7 +19,7 @@ const PORTION: usize = 64;
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// Asks the model, and sends the incoming text to observers.
-pub(crate) async fn ask_and_show<L: Ledger>(
+pub(crate) async fn ask_and_show<L: RequestLedger>(
     models: &Models,
     name: &str,
     asked: &EstimatedRequest,
@@ -30,7 +30,7 @@ pub(crate) async fn ask_and_show<L: Ledger>(
     // A slow observer sees less. The answer itself is complete.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
     let mut asking = pin!(models.ask_model(name, asked, books, watcher));
-    let (mut portion, mut moment) = (Portion::default(), pin!(tokio::time::sleep(MOMENT)));
+    let (mut portion, mut moment) = (UnsentWords::default(), pin!(tokio::time::sleep(MOMENT)));
     loop {
         tokio::select! {
             biased;
@@ -52,7 +52,7 @@ pub(crate) async fn ask_and_show<L: Ledger>(
 
 /// The kind of a piece.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-enum Part {
+enum PieceKind {
     #[default]
     Text,
     Reasoning,
@@ -60,34 +60,34 @@ enum Part {
     Call(usize, String),
 }
 
-impl Part {
-    fn from_piece(piece: &AnswerPiece) -> Part {
+impl PieceKind {
+    fn from_piece(piece: &AnswerPiece) -> PieceKind {
         match piece {
-            AnswerPiece::Text(_) => Part::Text,
-            AnswerPiece::Reasoning(_) => Part::Reasoning,
-            AnswerPiece::Call { number, name, .. } => Part::Call(*number, name.clone()),
+            AnswerPiece::Text(_) => PieceKind::Text,
+            AnswerPiece::Reasoning(_) => PieceKind::Reasoning,
+            AnswerPiece::Call { number, name, .. } => PieceKind::Call(*number, name.clone()),
         }
     }
 
     /// The element that separates it from text.
     fn element(&self) -> Option<&str> {
         match self {
-            Part::Text => None,
-            Part::Reasoning => Some("thinking"),
-            Part::Call(_, name) => Some(name),
+            PieceKind::Text => None,
+            PieceKind::Reasoning => Some("thinking"),
+            PieceKind::Call(_, name) => Some(name),
         }
     }
 }
 
 /// Words that are not sent yet. Reasoning and native calls are wrapped in elements, as models write them.
 #[derive(Default)]
-struct Portion {
+struct UnsentWords {
     words: String,
     begun: bool,
-    part: Part,
+    part: PieceKind,
 }
 
-impl Portion {
+impl UnsentWords {
     /// Whether there are words to send.
     fn has_words(&self) -> bool {
         !self.words.trim().is_empty()
@@ -95,7 +95,7 @@ impl Portion {
 
     /// Takes a piece, and returns the text to send now.
     fn add_piece(&mut self, piece: &AnswerPiece) -> Option<String> {
-        let part = Part::from_piece(piece);
+        let part = PieceKind::from_piece(piece);
         if part != self.part {
             let before = std::mem::replace(&mut self.part, part);
             self.words.extend(before.element().map(|name| format!("</{name}>")));
@@ -135,7 +135,7 @@ mod tests {
             call(1, "\"a\"}"),
             call(2, "{}"),
         ];
-        let mut portion = Portion::default();
+        let mut portion = UnsentWords::default();
         let mut told = String::new();
         pieces.iter().for_each(|piece| told.extend(portion.add_piece(piece)));
         let wanted = concat!(

@@ -17,23 +17,23 @@ pub struct NamedSchema {
 }
 
 /// The model of a schema, or the fault.
-type Reading = Result<Arc<SchemaModel>, String>;
+type ReadModel = Result<Arc<SchemaModel>, String>;
 
 /// Schemas in a fixed order. A copy shares the models already read.
 #[derive(Clone, Debug)]
 pub struct NamedSchemas {
     texts: Arc<[NamedSchema]>,
-    models: Arc<[OnceLock<Reading>]>,
+    models: Arc<[OnceLock<ReadModel>]>,
 }
 
 impl NamedSchemas {
     /// The model of a schema by its number. Imports are resolved among all schemas.
-    pub(crate) fn find_model(&self, at: usize) -> Option<Reading> {
+    pub(crate) fn find_model(&self, at: usize) -> Option<ReadModel> {
         let (schema, model) = (self.texts.get(at)?, self.models.get(at)?);
         Some(model.get_or_init(|| self.read_schema(schema)).clone())
     }
 
-    fn read_schema(&self, schema: &NamedSchema) -> Reading {
+    fn read_schema(&self, schema: &NamedSchema) -> ReadModel {
         let others: Vec<(&str, &[u8])> = self.texts.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
         let first = |unfit: Vec<systole_kit::schema::ProfileViolation>| {
             unfit.into_iter().next().map_or_else(String::new, |first| first.message)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use systole_kit::Payload;
 use systole_workflow::spec::TaskRule;
 
-use crate::contracts::{Contracts, Known, SchemaFault};
-use crate::goal::{self, Goal};
+use crate::contracts::{AgentContracts, ElementModel, SchemaFault};
+use crate::goal::{self, AskedGoal};
 use crate::model::Tool;
 use crate::prompt;
 use crate::spec::{ActionLimit, AgentSpec, Dialect, Output, OutputFormat};
@@ -21,7 +21,7 @@ pub(crate) struct CallTerms {
     /// The agent, with the format of this call's final.
     pub(crate) agent: AgentSpec,
     /// What it may say in this call.
-    pub(crate) contracts: Contracts,
+    pub(crate) contracts: AgentContracts,
     /// The tools in each request to its model.
     pub(crate) tools: Vec<Tool>,
     /// An estimate of the tokens of those tools. Every turn needs it, and the tools may be long.
@@ -34,14 +34,14 @@ pub(crate) struct AgentTerms {
     /// The terms of a call that asks for no goal.
     ordinary: Arc<CallTerms>,
     /// All possible answers to a goal.
-    outputs: Vec<Known>,
+    outputs: Vec<ElementModel>,
 }
 
 impl AgentTerms {
     pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
-        let mut contracts = Contracts::from_spec(agent)?;
+        let mut contracts = AgentContracts::from_spec(agent)?;
         let mut outputs = contracts.finals.clone();
-        outputs.extend(Contracts::read_contracts(agent, &agent.gives)?);
+        outputs.extend(AgentContracts::read_contracts(agent, &agent.gives)?);
         contracts.finals.retain(|known| !goal::is_output(&known.element));
         let tools = prompt::list_tools(agent, &contracts)?;
         let tools_tokens = tools::tools_tokens(&tools);
@@ -51,7 +51,7 @@ impl AgentTerms {
 
     /// The terms of a call that begins with that request.
     pub(crate) fn of_call(&self, request: &Payload) -> Arc<CallTerms> {
-        match Goal::from_payload(request) {
+        match AskedGoal::from_payload(request) {
             Some(goal) => Arc::new(self.of_goal(goal)),
             None => self.ordinary_call(),
         }
@@ -62,9 +62,9 @@ impl AgentTerms {
         self.ordinary.clone()
     }
 
-    fn of_goal(&self, goal: Goal) -> CallTerms {
+    fn of_goal(&self, goal: AskedGoal) -> CallTerms {
         let CallTerms { mut agent, mut contracts, mut tools, mut tools_tokens } = (*self.ordinary).clone();
-        let is_wanted = |known: &&Known| match &goal.gives {
+        let is_wanted = |known: &&ElementModel| match &goal.gives {
             Some(gives) => known.element == *gives,
             None => goal::is_output(&known.element),
         };
@@ -104,7 +104,7 @@ impl AgentTerms {
             let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());
             let by = self.ordinary.agent.task_takers.first().cloned();
             let tasks = by.map(|by| TaskRule { by, at_most: 1 });
-            all.push(Arc::new(self.of_goal(Goal { gives, tasks, ..Goal::default() })));
+            all.push(Arc::new(self.of_goal(AskedGoal { gives, tasks, ..AskedGoal::default() })));
         }
         all
     }

@@ -7,12 +7,12 @@ use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
 use crate::dialect;
-use crate::heard::{self, Heard};
+use crate::heard::{self, HeardAnswer};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, CallHistory, Ledger, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest, Models,
-    NoAnswer, OutgoingRequest, PromptMessage, RequestToolChoice, StopReason,
+    self, CallHistory, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest, Models,
+    NoAnswer, OutgoingRequest, PromptMessage, RequestLedger, RequestToolChoice, StopReason,
 };
 use crate::primitives::TASK;
 use crate::prompt;
@@ -21,7 +21,7 @@ use crate::spec::{self, ActionLimit, Dialect, ThinkingRule, ToolChoice};
 use crate::terms::CallTerms;
 
 /// What the model is told about this turn only.
-pub(crate) struct Header<'a> {
+pub(crate) struct TurnHeader<'a> {
     pub(crate) turn: u32,
     pub(crate) of: u32,
     pub(crate) attempt: u32,
@@ -33,21 +33,21 @@ pub(crate) struct Header<'a> {
 }
 
 /// The question.
-pub(crate) struct Ask<'a> {
+pub(crate) struct TurnQuestion<'a> {
     pub(crate) models: &'a Models,
     pub(crate) spec: &'a spec::AgentSpec,
     /// The limits and prices of the agent's model.
     pub(crate) limits: &'a spec::ModelSpec,
     pub(crate) conversation: &'a Conversation,
-    pub(crate) header: &'a Header<'a>,
+    pub(crate) header: &'a TurnHeader<'a>,
     /// The delivery for which the model is asked.
     pub(crate) asked: &'a Delivered,
 }
 
 /// The outcome.
-pub(crate) enum Came {
+pub(crate) enum TurnOutcome {
     /// An answer.
-    Heard(Heard),
+    Heard(HeardAnswer),
     /// A budget leaves no room, so the model was not called.
     Refused { code: String, words: String },
     /// There is no answer. `again` says whether another turn may ask the same.
@@ -57,21 +57,25 @@ pub(crate) enum Came {
 }
 
 /// Asks, or finds the answer to an earlier attempt.
-pub(crate) async fn ask_once(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) -> Result<Came, NotTaken> {
+pub(crate) async fn ask_once(
+    ask: TurnQuestion<'_>,
+    has_past: bool,
+    line: &(dyn Line + '_),
+) -> Result<TurnOutcome, NotTaken> {
     let header = header_words(&ask);
     let prompt = StoredLink::from_prompt(ask.conversation.last_hash(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     let is_single = was_away(&past);
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
-        if let Some(heard) = Heard::from_text(&outcome.stop, &outcome.text) {
-            return Ok(Came::Heard(heard));
+        if let Some(heard) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
+            return Ok(TurnOutcome::Heard(heard));
         }
     }
     // The same turn asks the same question. Even if its prompt reads differently by now, the answer already paid for
     // is used.
     if let Some(heard) = find_bought(&past) {
-        return Ok(Came::Heard(heard));
+        return Ok(TurnOutcome::Heard(heard));
     }
     for link in ask.conversation.unsaved_links() {
         line.put_blob(link.text.clone()).await?;
@@ -82,25 +86,25 @@ pub(crate) async fn ask_once(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_
         tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
         is_single,
     };
-    let mut books = Books { line, prompt: prompt.hash, of: 0 };
+    let mut books = JournalLedger { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (ask.models, &ask.spec.model);
     Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
-            Came::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
+            TurnOutcome::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
         }
-        Ok(answer) => Came::Heard(Heard { parts: answer.parts, stop: answer.stop }),
+        Ok(answer) => TurnOutcome::Heard(HeardAnswer { parts: answer.parts, stop: answer.stop }),
         Err(NoAnswer::Fault(fault)) if models.are_away(name, &fault) => {
             let code = fault.kind.code().to_owned();
-            Came::Away { model: name.clone(), code, words: fault.words }
+            TurnOutcome::Away { model: name.clone(), code, words: fault.words }
         }
         Err(NoAnswer::Fault(fault)) => of_fault(&fault),
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) if code.starts_with("budget.") => {
-            Came::Refused { code, words }
+            TurnOutcome::Refused { code, words }
         }
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => {
             let words = format!("the answer of the model could not be recorded: {code}: {words}");
-            Came::Fault { code: ModelFaultKind::TooLarge.code().to_owned(), words, again: true }
+            TurnOutcome::Fault { code: ModelFaultKind::TooLarge.code().to_owned(), words, again: true }
         }
         Err(NoAnswer::Halted(other)) => return Err(other),
     })
@@ -117,15 +121,15 @@ fn was_away(past: &EarlierEntries) -> bool {
 }
 
 /// The last answer that earlier attempts got.
-fn find_bought(past: &EarlierEntries) -> Option<Heard> {
+fn find_bought(past: &EarlierEntries) -> Option<HeardAnswer> {
     past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
-        JournalEntry::Result(outcome) => Heard::from_text(&outcome.stop, &outcome.text),
+        JournalEntry::Result(outcome) => HeardAnswer::from_text(&outcome.stop, &outcome.text),
         JournalEntry::Started(_) => None,
     })
 }
 
 /// The journal, as the ledger of the models.
-struct Books<'l> {
+struct JournalLedger<'l> {
     line: &'l (dyn Line + 'l),
     /// The hash of the prompt.
     prompt: String,
@@ -133,7 +137,7 @@ struct Books<'l> {
     of: u64,
 }
 
-impl Ledger for Books<'_> {
+impl RequestLedger for JournalLedger<'_> {
     type Halt = NotTaken;
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
@@ -166,12 +170,12 @@ impl Ledger for Books<'_> {
     }
 }
 
-fn of_fault(fault: &ModelFault) -> Came {
+fn of_fault(fault: &ModelFault) -> TurnOutcome {
     let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge);
-    Came::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
+    TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 
-fn build_request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
+fn build_request(ask: &TurnQuestion<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
     let mut messages = ask.conversation.messages();
     messages.push(PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(header)] });
     let CallTerms { agent: spec, contracts, tools, .. } = &*ask.conversation.terms;
@@ -203,7 +207,7 @@ fn build_request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelR
 }
 
 /// The history of the call. The answers to earlier attempts at this turn were looked up before.
-fn build_history(ask: &Ask<'_>, past: &EarlierEntries) -> CallHistory {
+fn build_history(ask: &TurnQuestion<'_>, past: &EarlierEntries) -> CallHistory {
     let Delivered { thread, stamp, .. } = ask.asked;
     let failed =
         past.entries.iter().filter(|recalled| matches!(recalled.entry, JournalEntry::Result(_))).count();
@@ -217,7 +221,7 @@ fn build_history(ask: &Ask<'_>, past: &EarlierEntries) -> CallHistory {
 }
 
 /// The header: the state of the conversation, and what is expected next.
-fn header_words(ask: &Ask<'_>) -> String {
+fn header_words(ask: &TurnQuestion<'_>) -> String {
     let header = ask.header;
     // The turn that accepts only a final comes after the allowed turns, or ends them early.
     let of = if header.wrap_up.is_some() { header.turn } else { header.of };
@@ -255,7 +259,7 @@ fn header_words(ask: &Ask<'_>) -> String {
     write_block(&ask.conversation.mark, &lines.join("\n"))
 }
 
-fn describe_expected(ask: &Ask<'_>) -> String {
+fn describe_expected(ask: &TurnQuestion<'_>) -> String {
     let CallTerms { agent: spec, contracts, .. } = &*ask.conversation.terms;
     let acts = !ask.header.only_final && contracts.can_act();
     match spec.dialect {

@@ -9,66 +9,67 @@ use systole_kit::ask::{MessageSpot, ViewEntry, ViewedMessage};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::{Payload, namespaces};
 
-use crate::heard::Heard;
-use crate::memory::{Answered, Happened, Overheard, Turn};
-use crate::show::Mark;
+use crate::heard::HeardAnswer;
+use crate::memory::{AnsweredItem, CallEvent, OverheardMessage, PastTurn};
+use crate::show::TextMark;
 
 /// A view as read.
-pub(crate) struct Viewed {
-    pub(crate) mark: Mark,
+pub(crate) struct ReadView {
+    pub(crate) mark: TextMark,
     /// The day on which the thread began.
     pub(crate) began: String,
-    pub(crate) happened: Vec<Happened>,
+    pub(crate) happened: Vec<CallEvent>,
     /// The number of messages in the whole view.
     pub(crate) count: u64,
 }
 
 /// Reads the view of the call from the given message on.
-pub(crate) async fn read_view(line: &(dyn Line + '_), from: u64) -> Result<Viewed, NotTaken> {
+pub(crate) async fn read_view(line: &(dyn Line + '_), from: u64) -> Result<ReadView, NotTaken> {
     let viewed = line.view_with_words(from).await?;
-    let mut events = Events::default();
+    let mut events = ViewCollector::default();
     for shown in viewed.shown {
         events.take_entry(shown);
     }
-    let (mark, began, count) = (Mark(viewed.mark), viewed.began, viewed.count);
-    Ok(Viewed { mark, began, happened: events.finish(), count })
+    let (mark, began, count) = (TextMark(viewed.mark), viewed.began, viewed.count);
+    Ok(ReadView { mark, began, happened: events.finish(), count })
 }
 
 #[derive(Default)]
-struct Events {
-    all: Vec<Happened>,
+struct ViewCollector {
+    all: Vec<CallEvent>,
     /// The turn that is being read, with its number.
-    open: Option<(u32, Turn)>,
+    open: Option<(u32, PastTurn)>,
 }
 
-impl Events {
+impl ViewCollector {
     fn take_entry(&mut self, shown: ViewEntry) {
         match shown {
             ViewEntry::Words(words) => {
-                self.enter_turn(words.turn).heard = Heard::from_text(&words.stop, &words.text);
+                self.enter_turn(words.turn).heard = HeardAnswer::from_text(&words.stop, &words.text);
             }
             ViewEntry::Message(message) => match message.spot {
                 MessageSpot::Request => {
                     self.close_turn();
-                    self.all.push(Happened::Request { from: message.from, payload: message.payload });
+                    self.all.push(CallEvent::Request { from: message.from, payload: message.payload });
                 }
                 // It was made from the words of the turn, and the turn's answer reports it.
                 MessageSpot::Said { turn, .. } => drop(self.enter_turn(turn)),
                 MessageSpot::Answer { turn, ordinal } => {
                     let (payload, number) = (message.payload, Some(message.seq));
-                    self.enter_turn(turn).answers.push(Answered { ordinal, payload, number });
+                    self.enter_turn(turn).answers.push(AnsweredItem { ordinal, payload, number });
                 }
                 MessageSpot::Inbox { turn } => {
                     self.enter_turn(turn.saturating_sub(1)).inbox.push(message.payload)
                 }
                 MessageSpot::Thread { turn } => {
                     let ViewedMessage { from, to, payload, seq, .. } = message;
-                    let overheard = Overheard { from, to: to.unwrap_or_default(), payload, number: seq };
+                    let overheard =
+                        OverheardMessage { from, to: to.unwrap_or_default(), payload, number: seq };
                     match turn {
                         Some(turn) => self.enter_turn(turn).inside.push(overheard),
                         None => {
                             self.close_turn();
-                            self.all.push(Happened::Overheard(overheard));
+                            self.all.push(CallEvent::Overheard(overheard));
                         }
                     }
                 }
@@ -77,31 +78,33 @@ impl Events {
     }
 
     /// The turn with that number. Begins it if another one was being read.
-    fn enter_turn(&mut self, number: u32) -> &mut Turn {
+    fn enter_turn(&mut self, number: u32) -> &mut PastTurn {
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
             self.close_turn();
         }
-        &mut self.open.get_or_insert_with(|| (number, Turn::default())).1
+        &mut self.open.get_or_insert_with(|| (number, PastTurn::default())).1
     }
 
     fn close_turn(&mut self) {
-        self.all.extend(self.open.take().map(|(_, turn)| Happened::Turn(turn)));
+        self.all.extend(self.open.take().map(|(_, turn)| CallEvent::Turn(turn)));
     }
 
-    fn finish(mut self) -> Vec<Happened> {
+    fn finish(mut self) -> Vec<CallEvent> {
         self.close_turn();
         self.all
     }
 }
 
 /// The turn before a delivery, from the delivery's answers.
-pub(crate) fn turn_of(answers: Answers) -> Turn {
+pub(crate) fn turn_of(answers: Answers) -> PastTurn {
     let items = answers.items.into_iter();
-    Turn {
+    PastTurn {
         heard: None,
         inside: Vec::new(),
         answers: items
-            .filter_map(|item| Some(Answered { ordinal: item.ordinal, payload: item.payload?, number: None }))
+            .filter_map(|item| {
+                Some(AnsweredItem { ordinal: item.ordinal, payload: item.payload?, number: None })
+            })
             .collect(),
         inbox: answers.inbox,
     }

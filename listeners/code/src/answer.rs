@@ -5,7 +5,7 @@
 use systole_kit::writer::{StartTag, XmlWriter};
 use systole_kit::{Payload, namespaces};
 
-use crate::failure::RequestFault;
+use crate::failure::CodeFault;
 use crate::text::merge::LineRange;
 
 /// A piece of a file.
@@ -107,7 +107,7 @@ impl CodeHit {
     }
 }
 
-impl RequestFault {
+impl CodeFault {
     /// The answer that says why there is no result. `element` is that of the request.
     pub(crate) fn to_payload(&self, element: &str) -> Option<Payload> {
         let mut writer = XmlWriter::new();

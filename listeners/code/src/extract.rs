@@ -3,7 +3,7 @@
 //! A request comes in; the text with its lines goes out.
 
 use crate::answer::{CodeHit, ExtractAnswer};
-use crate::failure::{self, RequestFault};
+use crate::failure::{self, CodeFault};
 use crate::limits;
 use crate::nearest::nearest_names;
 use crate::request::ExtractRequest;
@@ -18,7 +18,7 @@ pub(crate) fn extract_code(
     root: &FolderRoot,
     request: &ExtractRequest,
     bound: WorkBound<'_>,
-) -> Result<ExtractAnswer, RequestFault> {
+) -> Result<ExtractAnswer, CodeFault> {
     let file = root.read(&request.path).map_err(|fault| with_nearest(root, fault, &request.path, bound))?;
     let text = String::from_utf8_lossy(&file.bytes);
     let lines = text.lines().count();
@@ -37,7 +37,7 @@ fn line_range(
     request: &ExtractRequest,
     lines: usize,
     bound: WorkBound<'_>,
-) -> Result<LineRange, RequestFault> {
+) -> Result<LineRange, CodeFault> {
     let whole = LineRange { first: 1, last: lines.max(1) };
     let Some(first) = request.line else {
         return Ok(request
@@ -46,13 +46,14 @@ fn line_range(
     };
     if first == 0 || first > whole.last {
         let message = format!("'{}' has no line {first}: it has {lines} lines", file.path);
-        return Err(RequestFault::new(failure::BAD_LINES, message)
-            .with_fix(format!("a line from 1 to {}", whole.last)));
+        return Err(
+            CodeFault::new(failure::BAD_LINES, message).with_fix(format!("a line from 1 to {}", whole.last))
+        );
     }
     match request.end_line {
         Some(last) if last < first => {
             let message = format!("end_line {last} is before line {first}");
-            Err(RequestFault::new(failure::BAD_LINES, message)
+            Err(CodeFault::new(failure::BAD_LINES, message)
                 .with_fix(format!("line {last} and end_line {first}")))
         }
         Some(last) => Ok(LineRange { first, last: last.min(whole.last) }),
@@ -66,7 +67,7 @@ fn symbol_range(
     text: &str,
     symbol: &str,
     bound: WorkBound<'_>,
-) -> Result<(LineRange, Vec<LineRange>), RequestFault> {
+) -> Result<(LineRange, Vec<LineRange>), CodeFault> {
     let blocks = cut_blocks(text, &file.path, bound.deadline);
     let (holder, name) = match symbol.rsplit_once("::").or_else(|| symbol.rsplit_once('.')) {
         Some((holder, name)) => (holder.rsplit(['.', ':']).next(), name),
@@ -100,7 +101,7 @@ fn symbol_range(
     }
     let known: Vec<&str> = blocks.iter().filter_map(|block| block.name.as_deref()).collect();
     let message = format!("Symbol '{symbol}' not found in '{}'", file.path);
-    let fault = RequestFault::new(failure::NOT_FOUND, message);
+    let fault = CodeFault::new(failure::NOT_FOUND, message);
     let near = nearest_names(name, &known);
     Err(if near.is_empty() && known.is_empty() {
         fault.with_fix("the lines, with <line> and <end_line>: this file has no symbols")

@@ -7,7 +7,7 @@ use systole_folder::{PathFault, PathFaultKind};
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RequestFault {
+pub(crate) struct CodeFault {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     /// Names that were probably meant, best first.
@@ -32,22 +32,22 @@ pub(crate) const BAD_QUERY: &str = "code.bad-query";
 /// There is no such line.
 pub(crate) const BAD_LINES: &str = "code.bad-lines";
 
-impl RequestFault {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> RequestFault {
-        RequestFault { code, message: message.into(), nearest: Vec::new(), fix: None }
+impl CodeFault {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> CodeFault {
+        CodeFault { code, message: message.into(), nearest: Vec::new(), fix: None }
     }
 
-    pub(crate) fn with_fix(self, fix: impl Into<String>) -> RequestFault {
-        RequestFault { fix: Some(fix.into()), ..self }
+    pub(crate) fn with_fix(self, fix: impl Into<String>) -> CodeFault {
+        CodeFault { fix: Some(fix.into()), ..self }
     }
 
-    pub(crate) fn with_nearest(self, nearest: Vec<String>) -> RequestFault {
-        RequestFault { nearest, ..self }
+    pub(crate) fn with_nearest(self, nearest: Vec<String>) -> CodeFault {
+        CodeFault { nearest, ..self }
     }
 }
 
-impl From<PathFault> for RequestFault {
-    fn from(fault: PathFault) -> RequestFault {
+impl From<PathFault> for CodeFault {
+    fn from(fault: PathFault) -> CodeFault {
         let (code, fix) = match fault.kind {
             PathFaultKind::Missing => (NOT_FOUND, None),
             PathFaultKind::Outside => (OUTSIDE_ROOT, Some("a path from that folder, as src/main.rs")),
@@ -59,6 +59,6 @@ impl From<PathFault> for RequestFault {
             }
             PathFaultKind::NoText => (NO_TEXT, None),
         };
-        RequestFault { code, message: fault.message, nearest: Vec::new(), fix: fix.map(str::to_owned) }
+        CodeFault { code, message: fault.message, nearest: Vec::new(), fix: fix.map(str::to_owned) }
     }
 }

@@ -8,7 +8,7 @@ use ast_grep_core::{AstGrep, Language as _};
 use ast_grep_language::SupportLang;
 
 use crate::answer::{CodeHit, PatternAnswer};
-use crate::failure::{self, RequestFault};
+use crate::failure::{self, CodeFault};
 use crate::limits;
 use crate::parallel::in_parallel;
 use crate::request::PatternRequest;
@@ -30,7 +30,7 @@ pub(crate) fn find_pattern(
     root: &FolderRoot,
     request: &PatternRequest,
     bound: WorkBound<'_>,
-) -> Result<PatternAnswer, RequestFault> {
+) -> Result<PatternAnswer, CodeFault> {
     let rows = list_languages(request)?;
     let mut found = files::list_files(root, request.path.as_deref(), bound)?;
     let of_path = |path: &str| {
@@ -72,7 +72,7 @@ fn limit_hits(all: Vec<CodeHit>) -> Vec<CodeHit> {
 }
 
 /// The languages in which the pattern may be written.
-fn list_languages(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFault> {
+fn list_languages(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, CodeFault> {
     if let Some(name) = request.language.as_deref().map(str::trim) {
         return match LanguageRow::from_name(name) {
             Some(row) if row.grammar.is_some() => Ok(vec![row]),
@@ -81,7 +81,7 @@ fn list_languages(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>,
                     format!("patterns cannot be looked for in {}: it has no grammar here", row.name());
                 let names: Vec<&str> = LanguageRow::with_grammar().map(LanguageRow::name).collect();
                 let fix = format!("<search>, or one of {}", names.join(", "));
-                Err(RequestFault::new(failure::BAD_QUERY, message).with_fix(fix))
+                Err(CodeFault::new(failure::BAD_QUERY, message).with_fix(fix))
             }
             None => Err(files::unknown_language(name, LanguageRow::with_grammar())),
         };
@@ -94,7 +94,7 @@ fn read_patterns(
     request: &PatternRequest,
     rows: &[&'static LanguageRow],
     bound: WorkBound<'_>,
-) -> Result<Vec<(&'static LanguageRow, Pattern)>, RequestFault> {
+) -> Result<Vec<(&'static LanguageRow, Pattern)>, CodeFault> {
     let mut found = Vec::new();
     let mut why = None;
     for row in rows {
@@ -107,7 +107,7 @@ fn read_patterns(
     let Some((row, reason)) = why.filter(|_| found.is_empty()) else { return Ok(found) };
     let language = if rows.len() == 1 { row.name() } else { "any language" };
     let message = format!("the pattern cannot be read in {language}: {reason}");
-    let fault = RequestFault::new(failure::BAD_PATTERN, message);
+    let fault = CodeFault::new(failure::BAD_PATTERN, message);
     let near = rows
         .iter()
         .filter_map(|row| row.grammar)

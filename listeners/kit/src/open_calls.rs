@@ -14,7 +14,7 @@ const MOST: usize = 1024;
 /// What is kept about the open calls.
 #[derive(Debug)]
 pub struct OpenCalls<T> {
-    calls: Mutex<Calls<T>>,
+    calls: Mutex<CallValues<T>>,
     /// Whether other processes answer under the same name. Then the accepted reply may be another process's.
     is_one_of_many: bool,
 }
@@ -23,7 +23,7 @@ pub struct OpenCalls<T> {
 type CallKey = (String, String);
 
 #[derive(Debug)]
-struct Calls<T> {
+struct CallValues<T> {
     by_key: HashMap<CallKey, KeptCall<T>>,
     /// How many values were ever stored.
     puts: u64,
@@ -42,7 +42,7 @@ struct KeptCall<T> {
 
 impl<T> Default for OpenCalls<T> {
     fn default() -> Self {
-        let calls = Calls { by_key: HashMap::new(), puts: 0 };
+        let calls = CallValues { by_key: HashMap::new(), puts: 0 };
         Self { calls: Mutex::new(calls), is_one_of_many: false }
     }
 }
@@ -87,7 +87,7 @@ impl<T> OpenCalls<T> {
         (kept.turn + 1 == asked.stamp.turn && kept.is_taken).then_some(kept.value)
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls<T>> {
+    fn calls(&self) -> MutexGuard<'_, CallValues<T>> {
         // Each change is a single step, so a poisoned lock leaves no half-made change.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }

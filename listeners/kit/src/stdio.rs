@@ -25,7 +25,7 @@ use crate::DocumentLimits;
 use crate::framing::{LengthSplitter, LineSplitter, line_form, with_length};
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::told::{PumpAnswer, PumpDocument};
-use crate::turn::Pump;
+use crate::turn::PumpLink;
 
 pub use crate::turn::Turn;
 pub use systole_wire::Failure;
@@ -55,7 +55,7 @@ pub fn serve<A: Into<ReplyContent>>(
     output: impl Write,
     mut answer: impl FnMut(&mut Turn<'_>) -> A,
 ) -> io::Result<()> {
-    let mut pump = Streams { input, output, frames: Frames::Unknown, waiting: VecDeque::new() };
+    let mut pump = PumpStreams { input, output, frames: DocumentFraming::Unknown, waiting: VecDeque::new() };
     while let Some(told) = pump.next()? {
         // A late cancel or answer belongs to a delivery that is over.
         let PumpDocument::Delivery(asked) = told else { continue };
@@ -70,22 +70,22 @@ pub fn serve<A: Into<ReplyContent>>(
     Ok(())
 }
 
-struct Streams<I, O> {
+struct PumpStreams<I, O> {
     input: I,
     output: O,
-    frames: Frames,
+    frames: DocumentFraming,
     waiting: VecDeque<PumpDocument>,
 }
 
 /// How documents follow one another.
-enum Frames {
+enum DocumentFraming {
     /// Nothing has come yet.
     Unknown,
     Lines(LineSplitter),
     Lengths(LengthSplitter),
 }
 
-impl<I: Read, O: Write> Streams<I, O> {
+impl<I: Read, O: Write> PumpStreams<I, O> {
     /// The next document; none once the stream has ended.
     fn next(&mut self) -> io::Result<Option<PumpDocument>> {
         loop {
@@ -106,19 +106,19 @@ impl<I: Read, O: Write> Streams<I, O> {
             read => read?,
         };
         let portion = portion.get(..read).unwrap_or_default();
-        if matches!(self.frames, Frames::Unknown) {
+        if matches!(self.frames, DocumentFraming::Unknown) {
             let most = DocumentLimits::FROM_PUMP.message_bytes;
             self.frames = match portion.first() {
                 None => return Ok(false),
-                Some(b'0'..=b'9') => Frames::Lengths(LengthSplitter::new(most)),
-                Some(_) => Frames::Lines(LineSplitter::new(most)),
+                Some(b'0'..=b'9') => DocumentFraming::Lengths(LengthSplitter::new(most)),
+                Some(_) => DocumentFraming::Lines(LineSplitter::new(most)),
             };
         }
         let mut documents = Vec::new();
         let fed = match &mut self.frames {
-            Frames::Lines(lines) => lines.feed(portion, &mut documents),
-            Frames::Lengths(lengths) => lengths.feed(portion, &mut documents),
-            Frames::Unknown => Ok(()),
+            DocumentFraming::Lines(lines) => lines.feed(portion, &mut documents),
+            DocumentFraming::Lengths(lengths) => lengths.feed(portion, &mut documents),
+            DocumentFraming::Unknown => Ok(()),
         };
         fed.map_err(as_io_error)?;
         for document in documents.iter().filter(|document| !document.trim_ascii().is_empty()) {
@@ -128,12 +128,12 @@ impl<I: Read, O: Write> Streams<I, O> {
     }
 }
 
-impl<I: Read, O: Write> Pump for Streams<I, O> {
+impl<I: Read, O: Write> PumpLink for PumpStreams<I, O> {
     fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
         let document = word.document().map_err(as_io_error)?;
         let framed = match self.frames {
-            Frames::Lengths(_) => with_length(&document),
-            Frames::Lines(_) | Frames::Unknown => {
+            DocumentFraming::Lengths(_) => with_length(&document),
+            DocumentFraming::Lines(_) | DocumentFraming::Unknown => {
                 let mut line = line_form(&document).map_err(as_io_error)?.into_owned();
                 line.push(b'\n');
                 line

@@ -17,7 +17,7 @@ use crate::told::PumpAnswer;
 /// One delivery that the listener works on.
 pub struct Turn<'p> {
     asked: Delivered,
-    pump: &'p mut dyn Pump,
+    pump: &'p mut dyn PumpLink,
     /// How many entries and questions were sent. The next one gets the next number.
     said: u64,
     /// Whether the answer is no longer wanted.
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Turn<'_> {
 
 impl<'p> Turn<'p> {
     /// A delivery that has just come.
-    pub(crate) fn new(asked: Delivered, pump: &'p mut dyn Pump) -> Self {
+    pub(crate) fn new(asked: Delivered, pump: &'p mut dyn PumpLink) -> Self {
         Self { asked, pump, said: 0, over: false, broken: None }
     }
 
@@ -142,7 +142,7 @@ impl<'p> Turn<'p> {
 }
 
 /// The pump's side of a turn, over any carrier.
-pub(crate) trait Pump {
+pub(crate) trait PumpLink {
     fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()>;
     /// The answer to that number. `None` if the delivery was cancelled or the pump is gone.
     fn wait_for_answer(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>>;

@@ -2,22 +2,26 @@
 
 use systole_kit::{Payload, namespaces};
 
-use crate::facts::Facts;
+use crate::facts::RunFacts;
 use crate::items::{build_core, format_duration};
-use crate::known::{Failure, Known};
+use crate::known::{KnownOutputs, StepFailure};
 use crate::spec::QuestionStep;
 
 /// A question to a person.
 ///
 /// # Errors
 /// When an output that it shows is in no message of the call.
-pub(crate) fn ask_person(question: &QuestionStep, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
+pub(crate) fn ask_person(
+    question: &QuestionStep,
+    known: &KnownOutputs,
+    facts: &RunFacts,
+) -> Result<Payload, StepFailure> {
     let mut shows = Vec::new();
     for path in &question.shows {
         let Some(payload) = known.find_output(path) else { continue };
         let unseen = || {
             let words = format!("the output {} is in no message that a person can see", path.text());
-            Failure::new("workflow.unshown", words)
+            StepFailure::new("workflow.unshown", words)
         };
         shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
     }

@@ -62,7 +62,7 @@ impl BoundCount {
 
 /// The most that one run can use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
+pub struct RunBound {
     /// Goals that agents pursue. One that several agents pursue counts for each.
     pub goals: BoundCount,
     /// How often each agent is asked: once for a goal, and up to five times if the goal is supervised.
@@ -81,7 +81,7 @@ pub struct Bound {
     pub terms: Vec<String>,
 }
 
-impl Bound {
+impl RunBound {
     fn add_bound(mut self, other: &Self) -> Self {
         self.goals = self.goals.add_count(&other.goals);
         self.children = self.children.add_count(&other.children);
@@ -130,7 +130,7 @@ const DEEPEST: u32 = 64;
 
 /// The bound of a workflow; `find` gives those that it may call, which call no one in a circle.
 #[must_use]
-pub fn find_bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> Bound {
+pub fn find_bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> RunBound {
     bound_workflow(workflow, find, DEEPEST)
 }
 
@@ -138,8 +138,8 @@ fn bound_workflow<'w>(
     workflow: &'w Workflow,
     find: &impl Fn(&str) -> Option<&'w Workflow>,
     left: u32,
-) -> Bound {
-    let mut all = Bound::default();
+) -> RunBound {
+    let mut all = RunBound::default();
     let mut terms = Vec::new();
     for step in &workflow.steps {
         let one = of_step(step, find, left, false);
@@ -157,7 +157,7 @@ fn bound_workflow<'w>(
 /// The factors of a step's goals, those that are 1 left out.
 fn describe_factors<'w>(
     step: &Step,
-    whole: &Bound,
+    whole: &RunBound,
     find: &impl Fn(&str) -> Option<&'w Workflow>,
     left: u32,
 ) -> String {
@@ -181,13 +181,13 @@ fn of_step<'w>(
     find: &impl Fn(&str) -> Option<&'w Workflow>,
     left: u32,
     is_beside: bool,
-) -> Bound {
+) -> RunBound {
     let mut all = bound_pass(step, find, left);
     if let StepAction::Repeat { at_most, .. } = &step.work {
         let passes = u64::from(*at_most);
         all = all.map_counts(|count| count.multiply(passes));
     }
-    let tries = |all: Bound| all.map_counts(|count| count.multiply(u64::from(step.tries)));
+    let tries = |all: RunBound| all.map_counts(|count| count.multiply(u64::from(step.tries)));
     if step.is_tried_inside() {
         all = tries(all);
     }
@@ -219,12 +219,12 @@ fn of_step<'w>(
 }
 
 /// One pass of a step, for one item.
-fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
+fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> RunBound {
     let together = |steps: &[Step], is_beside: bool| {
         steps
             .iter()
             .map(|step| of_step(step, find, left, is_beside))
-            .fold(Bound::default(), |all, one| all.add_bound(&one))
+            .fold(RunBound::default(), |all, one| all.add_bound(&one))
     };
     match &step.work {
         StepAction::Do(goal) => {
@@ -238,28 +238,28 @@ fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, lef
                     Some(Supervisor::Person) => (bound_agent(agent, 5, 3), 2),
                 };
                 let tasks = goal.tasks.as_ref().map(|tasks| bound_tasks(agent, tasks, rounds));
-                Bound { goals: BoundCount::from_fixed(1), ..own }.add_bound(&tasks.unwrap_or_default())
+                RunBound { goals: BoundCount::from_fixed(1), ..own }.add_bound(&tasks.unwrap_or_default())
             };
-            goal.by.iter().map(pursued).fold(Bound::default(), |all, one| all.add_bound(&one))
+            goal.by.iter().map(pursued).fold(RunBound::default(), |all, one| all.add_bound(&one))
         }
         StepAction::Call(call) => match find(&call.to).filter(|_| left > 0) {
             Some(other) => {
                 // The child's own depth counts the call that opens it.
                 let inner = bound_workflow(other, find, left.saturating_sub(1));
                 let (depth, nesting) = (inner.depth, inner.nesting.clone());
-                Bound { depth, nesting, ..inner.in_child(&call.to) }
+                RunBound { depth, nesting, ..inner.in_child(&call.to) }
             }
-            None => Bound::default().in_child(&call.to),
+            None => RunBound::default().in_child(&call.to),
         },
-        StepAction::Ask(_) | StepAction::Wait { .. } => Bound::default(),
+        StepAction::Ask(_) | StepAction::Wait { .. } => RunBound::default(),
         StepAction::Group { steps } | StepAction::Repeat { steps, .. } => together(steps, false),
         StepAction::Parallel { steps, .. } => together(steps, true),
     }
 }
 
 /// The tasks that an agent gives in so many pursuits of a goal. Each is a child of its thread.
-fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> Bound {
-    let task = Bound {
+fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> RunBound {
+    let task = RunBound {
         goals: BoundCount::from_fixed(1),
         certain_of: BTreeMap::new(),
         ..bound_agent(&tasks.by, 1, 0)
@@ -271,9 +271,9 @@ fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> Bound {
 }
 
 /// An agent that is asked so often at most, each time in a child thread; and so often whatever happens.
-fn bound_agent(agent: &str, most: u64, certain: u64) -> Bound {
-    let one = Bound::default().in_child(agent).map_counts(|count| count.multiply(most));
-    Bound {
+fn bound_agent(agent: &str, most: u64, certain: u64) -> RunBound {
+    let one = RunBound::default().in_child(agent).map_counts(|count| count.multiply(most));
+    RunBound {
         asked_of: BTreeMap::from([(agent.to_owned(), BoundCount::from_fixed(most))]),
         certain_of: BTreeMap::from([(agent.to_owned(), certain)]),
         ..one
@@ -315,7 +315,7 @@ mod tests {
         Workflow { name: name.into(), returns, returns_text: true, steps, description: None }
     }
 
-    fn of(steps: Vec<Step>) -> Bound {
+    fn of(steps: Vec<Step>) -> RunBound {
         find_bound(&workflow("one", steps), &|_| None)
     }
 

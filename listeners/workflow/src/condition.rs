@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use crate::known::Known;
+use crate::known::KnownOutputs;
 use crate::spec::{Condition, ValueTest};
 
 /// Whether all conditions hold. A condition on a missing value never holds.
-pub(crate) fn all_hold(conditions: &[Condition], known: &Known) -> bool {
+pub(crate) fn all_hold(conditions: &[Condition], known: &KnownOutputs) -> bool {
     conditions
         .iter()
         .all(|one| known.find_texts(&one.path).first().is_some_and(|value| passes_test(value, &one.test)))
@@ -34,20 +34,20 @@ fn passes_test(value: &str, test: &ValueTest) -> bool {
 
 /// Compares two decimals, or two other numbers as floating point.
 fn compare_numbers(left: &str, right: &str) -> Option<Ordering> {
-    match (Decimal::read(left.trim()), Decimal::read(right.trim())) {
+    match (DecimalDigits::read(left.trim()), DecimalDigits::read(right.trim())) {
         (Some(left), Some(right)) => Some(left.compare_digits(&right)),
         _ => left.trim().parse::<f64>().ok()?.partial_cmp(&right.trim().parse::<f64>().ok()?),
     }
 }
 
 /// A decimal by its significant digits.
-struct Decimal<'t> {
+struct DecimalDigits<'t> {
     is_below_zero: bool,
     whole: &'t str,
     part: &'t str,
 }
 
-impl<'t> Decimal<'t> {
+impl<'t> DecimalDigits<'t> {
     fn read(text: &'t str) -> Option<Self> {
         let (sign, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),

@@ -9,17 +9,17 @@ use std::sync::Arc;
 use systole_kit::{Payload, namespaces};
 
 use crate::items;
-use crate::known::{Entry, Failure, Output};
-use crate::note::Note;
-use crate::tree::Node;
+use crate::known::{KnownEntry, StepFailure, StepOutput};
+use crate::note::TurnNote;
+use crate::tree::TreeNode;
 
 /// The question in a note that is decided if the reply also has a final.
 pub(crate) const FINAL: &str = "final";
 
 /// The events.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
-    starts: HashMap<String, Vec<State>>,
+pub(crate) struct RunFacts {
+    starts: HashMap<String, Vec<StartState>>,
     decided: HashMap<(String, String), bool>,
     /// Why a supervisor has to review an output, by the key of the output.
     reconciled: HashMap<String, Vec<String>>,
@@ -30,7 +30,7 @@ pub(crate) struct Facts {
     timers: HashMap<String, (String, usize)>,
     /// Whether the last reply had a final, and why it was refused.
     final_said: bool,
-    final_refused: Option<Failure>,
+    final_refused: Option<StepFailure>,
     /// The numbers of messages in the view of the call, by payload. `None` if the facts come from deliveries, which
     /// have no numbers.
     numbers: Option<HashMap<Arc<[u8]>, u64>>,
@@ -38,12 +38,12 @@ pub(crate) struct Facts {
     /// from the rest.
     over: RefCell<HashMap<String, usize>>,
     /// The outputs that hold lists of items, by the key of the step that runs for each item. A cache as well.
-    lists: RefCell<HashMap<String, Arc<Node>>>,
+    lists: RefCell<HashMap<String, Arc<TreeNode>>>,
 }
 
 /// The state of something that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum StartState {
     /// Its item has no answer yet.
     Asked,
     /// A child thread.
@@ -55,12 +55,12 @@ pub(crate) enum State {
     /// A timer that was cancelled.
     Stopped,
     /// It is over.
-    Ended(Output),
+    Ended(StepOutput),
 }
 
-impl Facts {
+impl RunFacts {
     /// The tries of a key.
-    pub(crate) fn tries_of(&self, key: &str) -> &[State] {
+    pub(crate) fn tries_of(&self, key: &str) -> &[StartState] {
         self.starts.get(key).map_or(&[], Vec::as_slice)
     }
 
@@ -75,7 +75,7 @@ impl Facts {
     }
 
     /// Why the final was refused.
-    pub(crate) fn final_refused(&self) -> Option<&Failure> {
+    pub(crate) fn final_refused(&self) -> Option<&StepFailure> {
         self.final_refused.as_ref()
     }
 
@@ -97,7 +97,11 @@ impl Facts {
     }
 
     /// The output that holds a step's list of items, read once.
-    pub(crate) fn read_list(&self, key: &str, read: impl FnOnce() -> Option<Node>) -> Option<Arc<Node>> {
+    pub(crate) fn read_list(
+        &self,
+        key: &str,
+        read: impl FnOnce() -> Option<TreeNode>,
+    ) -> Option<Arc<TreeNode>> {
         if let Some(tree) = self.lists.borrow().get(key) {
             return Some(tree.clone());
         }
@@ -107,7 +111,7 @@ impl Facts {
     }
 
     /// Takes the note of a reply; answers to its items come next.
-    pub(crate) fn take_note(&mut self, note: &Note) {
+    pub(crate) fn take_note(&mut self, note: &TurnNote) {
         self.items.clear();
         self.final_said = note.decided.iter().any(|one| one.question == FINAL);
         for one in &note.decided {
@@ -118,7 +122,7 @@ impl Facts {
         }
         for one in &note.starts {
             let tries = self.starts.entry(one.key.clone()).or_default();
-            tries.push(State::Asked);
+            tries.push(StartState::Asked);
             self.items.insert(one.ordinal, (one.key.clone(), tries.len() - 1));
         }
     }
@@ -129,7 +133,7 @@ impl Facts {
         let Some((key, at)) = self.items.get(&ordinal).cloned() else {
             // Waits, cancels and finals start nothing.
             if is_core("timer-cancelled") {
-                self.set_timer(payload, State::Stopped);
+                self.set_timer(payload, StartState::Stopped);
             } else if self.final_said {
                 self.final_refused = Some(read_failure(payload));
             }
@@ -138,15 +142,15 @@ impl Facts {
         let state = if is_core("thread-spawned") {
             let id = payload.attribute("assigned_id").unwrap_or_default();
             self.threads.insert(id.clone(), (key.clone(), at));
-            State::Runs(id)
+            StartState::Runs(id)
         } else if is_core("timer-set") {
             let id = payload.attribute("id").unwrap_or_default();
             self.timers.insert(id.clone(), (key.clone(), at));
-            State::Ticks(id)
+            StartState::Ticks(id)
         } else if is_core("system-error") || is_core("system-thread-error") {
-            State::Ended(Output::Failed(read_failure(payload)))
+            StartState::Ended(StepOutput::Failed(read_failure(payload)))
         } else {
-            State::Ended(Output::Payload(payload.clone()))
+            StartState::Ended(StepOutput::Payload(payload.clone()))
         };
         self.set_state(&key, at, state);
     }
@@ -155,11 +159,11 @@ impl Facts {
     pub(crate) fn take_arrival(&mut self, payload: &Payload) {
         let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
         if is_core("timer-fired") {
-            self.set_timer(payload, State::Fired(payload.attribute("away")));
+            self.set_timer(payload, StartState::Fired(payload.attribute("away")));
         } else if is_core("thread-finished")
             && let Some((key, at)) = payload.attribute("id").and_then(|id| self.threads.remove(&id))
         {
-            self.set_state(&key, at, State::Ended(read_output(payload)));
+            self.set_state(&key, at, StartState::Ended(read_output(payload)));
         }
     }
 
@@ -172,7 +176,7 @@ impl Facts {
         let parts =
             if *whole.name().ns == *namespaces::WORKFLOW { items::read_outputs(whole) } else { Vec::new() };
         let numbers = self.numbers.get_or_insert_default();
-        for part in parts.iter().filter_map(Entry::payload).chain([whole]) {
+        for part in parts.iter().filter_map(KnownEntry::payload).chain([whole]) {
             numbers.insert(part.bytes().clone(), number);
         }
     }
@@ -192,13 +196,13 @@ impl Facts {
         self.numbers = None;
     }
 
-    fn set_timer(&mut self, payload: &Payload, state: State) {
+    fn set_timer(&mut self, payload: &Payload, state: StartState) {
         if let Some((key, at)) = payload.attribute("id").and_then(|id| self.timers.remove(&id)) {
             self.set_state(&key, at, state);
         }
     }
 
-    fn set_state(&mut self, key: &str, at: usize, state: State) {
+    fn set_state(&mut self, key: &str, at: usize, state: StartState) {
         if let Some(found) = self.starts.get_mut(key).and_then(|tries| tries.get_mut(at)) {
             *found = state;
         }
@@ -206,37 +210,37 @@ impl Facts {
 }
 
 /// The output of a finished child.
-fn read_output(payload: &Payload) -> Output {
+fn read_output(payload: &Payload) -> StepOutput {
     let outcome = payload.attribute("outcome").unwrap_or_default();
     let inside = payload.child().ok();
     match (outcome.as_str(), inside) {
         ("answered", Some(answer)) if answer.name().is(namespaces::CORE, "final-report") => {
             read_report(answer)
         }
-        ("answered", Some(answer)) => Output::Payload(answer),
-        ("handled", _) => Output::Payload(Payload::write(namespaces::CORE, "handled", |_| {})),
+        ("answered", Some(answer)) => StepOutput::Payload(answer),
+        ("handled", _) => StepOutput::Payload(Payload::write(namespaces::CORE, "handled", |_| {})),
         (_, Some(answer)) if answer.name().is(namespaces::CORE, "system-error") => {
-            Output::Failed(read_failure(&answer))
+            StepOutput::Failed(read_failure(&answer))
         }
         (outcome, inside) => {
             let words = inside.map(|answer| answer.text()).unwrap_or_default();
             let code = if outcome == "budget" { "budget.used-up" } else { "thread.cancelled" };
-            Output::Failed(Failure::new(code, words))
+            StepOutput::Failed(StepFailure::new(code, words))
         }
     }
 }
 
 /// A report in place of an answer. A report that the model itself wrote may serve as an answer in words.
-fn read_report(report: Payload) -> Output {
+fn read_report(report: Payload) -> StepOutput {
     let is = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
     if is("source", "model") && !is("outcome", "failure") {
-        return Output::Payload(report);
+        return StepOutput::Payload(report);
     }
     let words = report.attribute("reason").unwrap_or_else(|| report.text());
-    Output::Failed(Failure::new("agent.no-answer", words))
+    StepOutput::Failed(StepFailure::new("agent.no-answer", words))
 }
 
-fn read_failure(error: &Payload) -> Failure {
+fn read_failure(error: &Payload) -> StepFailure {
     let code = error.attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
-    Failure { code, words: error.attribute("message").unwrap_or_default() }
+    StepFailure { code, words: error.attribute("message").unwrap_or_default() }
 }

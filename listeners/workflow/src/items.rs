@@ -8,7 +8,7 @@ use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::goal_request::shown_text;
-use crate::known::{Entry, Failure, Known, Output, Part};
+use crate::known::{KnownEntry, KnownOutputs, KnownPart, StepFailure, StepOutput};
 use crate::spec::{
     Budget, CallStep, ElementName, PayloadField, QuestionStep, Step, StepAction, ValueSource, Workflow,
 };
@@ -78,7 +78,7 @@ pub(crate) fn format_duration(ms: u64) -> String {
 }
 
 /// A payload that a listener is called with.
-pub(crate) fn build_call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
+pub(crate) fn build_call(call: &CallStep, known: &KnownOutputs) -> Result<Payload, StepFailure> {
     let mut values = Vec::new();
     for field in &call.fields {
         let texts = match &field.source {
@@ -87,12 +87,12 @@ pub(crate) fn build_call(call: &CallStep, known: &Known) -> Result<Payload, Fail
         };
         if let (true, false, ValueSource::Path(path)) = (texts.is_empty(), field.is_optional, &field.source) {
             let words = format!("with: {} is needed for `{}`, and there is none", path.text(), field.name);
-            return Err(Failure::new("workflow.absent", words));
+            return Err(StepFailure::new("workflow.absent", words));
         }
         values.push((field, texts));
     }
     let words = format!("<{}> cannot be written", call.element.local);
-    call_payload(call, &values).ok_or_else(|| Failure::new("workflow.unusable-call", words))
+    call_payload(call, &values).ok_or_else(|| StepFailure::new("workflow.unusable-call", words))
 }
 
 /// The payload of a call with these values in its fields. `None` if no payload can have them.
@@ -125,14 +125,14 @@ pub fn call_payload(call: &CallStep, values: &[(&PayloadField, Vec<String>)]) ->
 
 /// Who keeps the time and the tries of a step that a branch does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Terms {
+pub(crate) enum BranchTerms {
     /// The branch.
     Inside,
     /// The thread that started it.
     Outside,
 }
 
-impl Terms {
+impl BranchTerms {
     /// Those of a branch for an item of a list, or beside others.
     pub(crate) const fn from_item(item: Option<usize>) -> Self {
         if item.is_some() { Self::Outside } else { Self::Inside }
@@ -140,19 +140,24 @@ impl Terms {
 }
 
 /// A branch of a step, with what is known there.
-pub(crate) fn build_branch(step: &Step, item: Option<usize>, terms: Terms, known: &Known) -> Payload {
+pub(crate) fn build_branch(
+    step: &Step,
+    item: Option<usize>,
+    terms: BranchTerms,
+    known: &KnownOutputs,
+) -> Payload {
     let number = |number: usize| number.to_string();
     let within: Vec<String> = known.within.iter().map(|(name, pass)| format!("{name}.{pass}")).collect();
     let within = within.join(" ");
     build_payload(|writer| {
         let start = writer.open("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
         let start = start.attr_if("item", item.map(number).as_deref());
-        let start = start.attr_if("terms", (terms != Terms::from_item(item)).then_some("outside"));
+        let start = start.attr_if("terms", (terms != BranchTerms::from_item(item)).then_some("outside"));
         start.attr_if("within", (!within.is_empty()).then_some(&within)).content(|inside| {
             for (at, part) in known.parts.iter().enumerate() {
                 match part {
-                    Part::Entry(entry) => write_entry(inside, entry, None),
-                    Part::Pass { n, entries } => {
+                    KnownPart::Entry(entry) => write_entry(inside, entry, None),
+                    KnownPart::Pass { n, entries } => {
                         entries.iter().for_each(|entry| write_entry(inside, entry, Some((*n, at))));
                     }
                 }
@@ -161,10 +166,10 @@ pub(crate) fn build_branch(step: &Step, item: Option<usize>, terms: Terms, known
     })
 }
 
-fn write_entry(writer: &mut XmlWriter, entry: &Entry, pass: Option<(u32, usize)>) {
+fn write_entry(writer: &mut XmlWriter, entry: &KnownEntry, pass: Option<(u32, usize)>) {
     let failure = match &entry.output {
-        Output::Failed(failure) => Some(failure),
-        Output::Payload(_) => None,
+        StepOutput::Failed(failure) => Some(failure),
+        StepOutput::Payload(_) => None,
     };
     let start = writer.open("known").attr("id", &entry.id);
     let start = start.attr_if("item", entry.item.map(|item| item.to_string()).as_deref());
@@ -182,14 +187,14 @@ fn write_entry(writer: &mut XmlWriter, entry: &Entry, pass: Option<(u32, usize)>
 }
 
 /// The step of a branch, who keeps its terms, and what is known there.
-pub(crate) fn branch_read(request: &Payload) -> Option<(String, Terms, Known)> {
+pub(crate) fn branch_read(request: &Payload) -> Option<(String, BranchTerms, KnownOutputs)> {
     let mut gate = Gate::strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.step().ok()? else { return None };
     let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
     let id = attribute(&gate, "step")?;
     let is_outside = attribute(&gate, "item").is_some() || attribute(&gate, "terms").is_some();
-    let terms = if is_outside { Terms::Outside } else { Terms::Inside };
-    let mut known = Known::default();
+    let terms = if is_outside { BranchTerms::Outside } else { BranchTerms::Inside };
+    let mut known = KnownOutputs::default();
     for pass in attribute(&gate, "within").unwrap_or_default().split_whitespace() {
         let (name, number) = pass.rsplit_once('.')?;
         known.within.push((name.to_owned(), number.parse().ok()?));
@@ -199,11 +204,12 @@ pub(crate) fn branch_read(request: &Payload) -> Option<(String, Terms, Known)> {
 }
 
 /// The outputs that stand in the element that was opened last.
-fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
+fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<KnownPart>> {
     let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
     let (mut parts, mut last_part) = (Vec::new(), None);
     while let Some(_tag) = gate.child().ok()? {
-        let mut entry = Entry::new(&attribute(gate, "id")?, Output::Failed(Failure::new("", "")));
+        let mut entry =
+            KnownEntry::new(&attribute(gate, "id")?, StepOutput::Failed(StepFailure::new("", "")));
         entry.item = attribute(gate, "item").and_then(|item| item.parse().ok());
         entry.agent = attribute(gate, "agent");
         let fields = |list: String| list.split('/').map(str::to_owned).collect();
@@ -212,21 +218,21 @@ fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
         let pass: Option<u32> = attribute(gate, "pass").and_then(|pass| pass.parse().ok());
         let part = attribute(gate, "part");
         let failure = attribute(gate, "code")
-            .map(|code| Failure { code, words: attribute(gate, "words").unwrap_or_default() });
+            .map(|code| StepFailure { code, words: attribute(gate, "words").unwrap_or_default() });
         let mut inside = None;
         while let Some(tag) = gate.child().ok()? {
             inside = Some(Payload::cut(gate, tag).ok()?);
         }
         entry.output = match (inside, failure) {
-            (Some(payload), _) => Output::Payload(payload),
-            (None, Some(failure)) => Output::Failed(failure),
+            (Some(payload), _) => StepOutput::Payload(payload),
+            (None, Some(failure)) => StepOutput::Failed(failure),
             (None, None) => return None,
         };
         let entry = Arc::new(entry);
         match (pass, parts.last_mut()) {
-            (Some(_), Some(Part::Pass { entries, .. })) if part == last_part => entries.push(entry),
-            (Some(n), _) => parts.push(Part::Pass { n, entries: vec![entry] }),
-            (None, _) => parts.push(Part::Entry(entry)),
+            (Some(_), Some(KnownPart::Pass { entries, .. })) if part == last_part => entries.push(entry),
+            (Some(n), _) => parts.push(KnownPart::Pass { n, entries: vec![entry] }),
+            (None, _) => parts.push(KnownPart::Entry(entry)),
         }
         last_part = part;
     }
@@ -234,12 +240,12 @@ fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
 }
 
 /// The final of a branch: the outputs of its last step, or of all steps in it.
-pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Payload {
+pub(crate) fn branch_output(known: &KnownOutputs, before: usize, of_all: bool) -> Payload {
     let own = known.parts.get(before..).unwrap_or_default();
     let entries = || {
         own.iter().filter_map(|part| match part {
-            Part::Entry(entry) => Some(entry),
-            Part::Pass { .. } => None,
+            KnownPart::Entry(entry) => Some(entry),
+            KnownPart::Pass { .. } => None,
         })
     };
     let last = entries().next_back().map(|last| last.id.clone());
@@ -252,7 +258,7 @@ pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Paylo
 }
 
 /// The outputs in a branch's request or final; none in any other payload.
-pub(crate) fn read_outputs(payload: &Payload) -> Vec<Entry> {
+pub(crate) fn read_outputs(payload: &Payload) -> Vec<KnownEntry> {
     let read = || {
         let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.step().ok()? else { return None };
@@ -260,8 +266,8 @@ pub(crate) fn read_outputs(payload: &Payload) -> Vec<Entry> {
     };
     let parts = read().unwrap_or_default().into_iter();
     let entries = parts.filter_map(|part| match part {
-        Part::Entry(entry) => Some(Entry::clone(&entry)),
-        Part::Pass { .. } => None,
+        KnownPart::Entry(entry) => Some(KnownEntry::clone(&entry)),
+        KnownPart::Pass { .. } => None,
     });
     entries.collect()
 }
@@ -279,10 +285,10 @@ pub(crate) fn person_said(said: &Payload, question: &QuestionStep) -> Option<Pay
 }
 
 /// The final of a workflow: the payload that its last step gave, or its words.
-pub(crate) fn build_final(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload, Failure> {
-    let missing = |words: String| Err(Failure::new("workflow.no-final", words));
+pub(crate) fn build_final(workflow: &Workflow, last: Option<&KnownEntry>) -> Result<Payload, StepFailure> {
+    let missing = |words: String| Err(StepFailure::new("workflow.no-final", words));
     let ElementName { namespace, local } = &workflow.returns;
-    let Some(payload) = last.and_then(Entry::payload) else {
+    let Some(payload) = last.and_then(KnownEntry::payload) else {
         return missing(format!("the last step gave nothing to make <{local}> from"));
     };
     if payload.name().is(namespace, local) {

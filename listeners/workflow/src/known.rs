@@ -7,30 +7,30 @@ use std::sync::Arc;
 use systole_kit::{Payload, namespaces};
 
 use crate::spec::Path;
-use crate::tree::Node;
+use crate::tree::TreeNode;
 
 /// The id of the request.
 pub(crate) const REQUEST: &str = "request";
 
 /// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum StepOutput {
     /// A payload.
     Payload(Payload),
     /// The step failed, and the run continued.
-    Failed(Failure),
+    Failed(StepFailure),
 }
 
 /// Why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct StepFailure {
     /// The code.
     pub(crate) code: String,
     /// Its listener's message.
     pub(crate) words: String,
 }
 
-impl Failure {
+impl StepFailure {
     pub(crate) fn new(code: &str, words: impl Into<String>) -> Self {
         Self { code: code.to_owned(), words: words.into() }
     }
@@ -38,7 +38,7 @@ impl Failure {
 
 /// One output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct KnownEntry {
     /// The step.
     pub(crate) id: String,
     /// The item of a list, if the step ran for an item.
@@ -46,15 +46,15 @@ pub(crate) struct Entry {
     /// The agent that gave it, if there are several.
     pub(crate) agent: Option<String>,
     /// The result.
-    pub(crate) output: Output,
+    pub(crate) output: StepOutput,
     /// The path to the list that was narrowed to the item.
     pub(crate) narrowed: Option<Vec<String>>,
     /// Whether it is the last word of a loop that ended without being done.
     pub(crate) is_unfinished: bool,
 }
 
-impl Entry {
-    pub(crate) fn new(id: &str, output: Output) -> Self {
+impl KnownEntry {
+    pub(crate) fn new(id: &str, output: StepOutput) -> Self {
         Self { id: id.to_owned(), item: None, agent: None, output, narrowed: None, is_unfinished: false }
     }
 
@@ -67,54 +67,54 @@ impl Entry {
 
     pub(crate) fn payload(&self) -> Option<&Payload> {
         match &self.output {
-            Output::Payload(payload) => Some(payload),
-            Output::Failed(_) => None,
+            StepOutput::Payload(payload) => Some(payload),
+            StepOutput::Failed(_) => None,
         }
     }
 }
 
 /// An output, or an earlier pass of a running loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Entry(Arc<Entry>),
-    Pass { n: u32, entries: Vec<Arc<Entry>> },
+pub(crate) enum KnownPart {
+    Entry(Arc<KnownEntry>),
+    Pass { n: u32, entries: Vec<Arc<KnownEntry>> },
 }
 
 /// Everything that is known at a place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) parts: Vec<Part>,
+pub(crate) struct KnownOutputs {
+    pub(crate) parts: Vec<KnownPart>,
     /// The loop around the place, and its pass.
     pub(crate) within: Vec<(String, u32)>,
 }
 
-impl Known {
+impl KnownOutputs {
     /// The outputs known when a run begins.
     pub(crate) fn of_request(request: Payload) -> Self {
         let mut known = Self::default();
-        known.push_entry(Entry::new(REQUEST, Output::Payload(request)));
+        known.push_entry(KnownEntry::new(REQUEST, StepOutput::Payload(request)));
         known
     }
 
-    pub(crate) fn push_entry(&mut self, entry: Entry) {
-        self.parts.push(Part::Entry(Arc::new(entry)));
+    pub(crate) fn push_entry(&mut self, entry: KnownEntry) {
+        self.parts.push(KnownPart::Entry(Arc::new(entry)));
     }
 
-    fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+    fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<KnownEntry>> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Entry(entry) => Some(entry),
-            Part::Pass { .. } => None,
+            KnownPart::Entry(entry) => Some(entry),
+            KnownPart::Pass { .. } => None,
         })
     }
 
     /// The newest output.
-    pub(crate) fn last(&self) -> Option<&Arc<Entry>> {
+    pub(crate) fn last(&self) -> Option<&Arc<KnownEntry>> {
         self.entries().next_back()
     }
 
     /// The output that a path names. `None` for a skipped step, a failed step or a list.
     pub(crate) fn find_output(&self, path: &Path) -> Option<&Payload> {
-        let is_it = |entry: &&Arc<Entry>| {
+        let is_it = |entry: &&Arc<KnownEntry>| {
             let is_agent = path.agent.is_none() || path.agent == entry.agent;
             entry.id == path.goal && is_agent && (entry.item.is_none() || entry.narrowed.is_some())
         };
@@ -127,22 +127,22 @@ impl Known {
         if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
             return vec![output.text()];
         }
-        let Some(node) = Node::from_payload(output) else { return Vec::new() };
-        node.find_values(&path.fields).iter().map(crate::tree::Value::text).collect()
+        let Some(node) = TreeNode::from_payload(output) else { return Vec::new() };
+        node.find_values(&path.fields).iter().map(crate::tree::PathValue::text).collect()
     }
 
     /// The same outputs, with the output that holds the list reduced to that item. `tree` is that output.
-    pub(crate) fn narrow_list(&self, list: &Path, tree: &Node, item: usize) -> Self {
+    pub(crate) fn narrow_list(&self, list: &Path, tree: &TreeNode, item: usize) -> Self {
         let mut known = self.clone();
         let newest = known.parts.iter_mut().rev().find_map(|part| match part {
-            Part::Entry(entry) if entry.id == list.goal && entry.item.is_none() => Some(entry),
+            KnownPart::Entry(entry) if entry.id == list.goal && entry.item.is_none() => Some(entry),
             _ => None,
         });
         if let Some(entry) = newest
             && let Some(payload) = tree.narrow_list(&list.fields, item).to_payload()
         {
-            let mut own = Entry::clone(entry);
-            own.output = Output::Payload(payload);
+            let mut own = KnownEntry::clone(entry);
+            own.output = StepOutput::Payload(payload);
             own.item = Some(item);
             own.narrowed = Some(list.fields.clone());
             *entry = Arc::new(own);
@@ -159,7 +159,7 @@ pub(crate) fn is_converged(payload: &Payload) -> bool {
     payload.name().is(namespaces::WORKFLOW, "goal-output") && payload.text().trim() == "CONVERGED"
 }
 
-impl Known {
+impl KnownOutputs {
     /// The key of a step here: the passes of the loops around it, then its id.
     pub(crate) fn key_of(&self, id: &str) -> String {
         let mut key = String::new();

@@ -13,11 +13,11 @@ use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{Payload, namespaces};
 
-use crate::facts::Facts;
-use crate::known::Failure;
-use crate::note::Note;
+use crate::facts::RunFacts;
+use crate::known::StepFailure;
+use crate::note::TurnNote;
 use crate::spec::Workflow;
-use crate::walk::{self, Turn};
+use crate::walk::{self, WalkTurn};
 
 /// A running workflow.
 pub struct WorkflowListener {
@@ -27,19 +27,19 @@ pub struct WorkflowListener {
 
 /// A run.
 #[derive(Clone)]
-struct Run {
+struct ListenerRun {
     workflow: Arc<Workflow>,
     request: Payload,
     /// The sender of the request.
     asked_by: String,
-    facts: Facts,
+    facts: RunFacts,
 }
 
 /// A run between two deliveries.
 struct KeptRun {
-    run: Run,
+    run: ListenerRun,
     /// The note of the reply to the last turn.
-    note: Note,
+    note: TurnNote,
 }
 
 impl std::fmt::Debug for WorkflowListener {
@@ -73,7 +73,7 @@ impl WorkflowListener {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
-            Err(not_taken) => build_failure(Failure::new("workflow.unreadable", not_taken.to_string())),
+            Err(not_taken) => build_failure(StepFailure::new("workflow.unreadable", not_taken.to_string())),
         }
     }
 
@@ -81,7 +81,7 @@ impl WorkflowListener {
         let answers = Answers::read(&asked.payload).ok();
         if let Some(budget) = answers.as_ref().and_then(|answers| answers.wrap_up.as_deref()) {
             let words = format!("{budget} is used up before the run was over");
-            return Ok(build_failure(Failure::new("workflow.budget", words)));
+            return Ok(build_failure(StepFailure::new("workflow.budget", words)));
         }
         let kept = answers.as_ref().and_then(|answers| self.gone_on(asked, answers));
         let mut run = match kept {
@@ -90,33 +90,33 @@ impl WorkflowListener {
         };
         if run.is_branch() && run.asked_by != self.name {
             let words = format!("<branch> is for {} itself, and {} sent it", self.name, run.asked_by);
-            return Ok(build_failure(Failure::new("workflow.foreign-branch", words)));
+            return Ok(build_failure(StepFailure::new("workflow.foreign-branch", words)));
         }
         let mut turn = run.walk_turn(asked.stamp.turn);
-        if matches!(turn, Turn::NeedsNumbers) {
+        if matches!(turn, WalkTurn::NeedsNumbers) {
             let workflow = run.workflow.clone();
             run = Self::read_view(workflow, line).await?;
             turn = run.walk_turn(asked.stamp.turn);
         }
         Ok(match turn {
-            Turn::Items(note, items) => {
+            WalkTurn::Items(note, items) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 self.kept.keep(asked, KeptRun { run, note });
                 ReplyContent::Items([words].into_iter().chain(items).map(Item::plain).collect())
             }
-            Turn::Final(note, payload) => {
+            WalkTurn::Final(note, payload) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 ReplyContent::Items([words, payload].map(Item::plain).into())
             }
-            Turn::Failed(failure) => build_failure(failure),
-            Turn::NeedsNumbers => {
-                build_failure(Failure::new("workflow.unreadable", "its view has no numbers"))
+            WalkTurn::Failed(failure) => build_failure(failure),
+            WalkTurn::NeedsNumbers => {
+                build_failure(StepFailure::new("workflow.unreadable", "its view has no numbers"))
             }
         })
     }
 
     /// The kept run, with the data of this delivery.
-    fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<Run> {
+    fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<ListenerRun> {
         let KeptRun { mut run, note } = self.kept.take(asked)?;
         run.facts.forget_numbers();
         run.facts.take_note(&note);
@@ -130,7 +130,7 @@ impl WorkflowListener {
     }
 
     /// The run, from its configuration and its view.
-    async fn read_run(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
+    async fn read_run(&self, line: &(dyn Line + '_)) -> Result<ListenerRun, NotTaken> {
         let text = line.configuration(&format!("workflows.{}", self.name)).await?;
         let workflow = Workflow::from_text(&text).map_err(|error| NotTaken::Refused {
             code: "workflow.unreadable".to_owned(),
@@ -139,8 +139,8 @@ impl WorkflowListener {
         Self::read_view(Arc::new(workflow), line).await
     }
 
-    async fn read_view(workflow: Arc<Workflow>, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
-        let mut facts = Facts::default();
+    async fn read_view(workflow: Arc<Workflow>, line: &(dyn Line + '_)) -> Result<ListenerRun, NotTaken> {
+        let mut facts = RunFacts::default();
         let mut request = None;
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", workflow.name);
         for shown in line.view_without_items(0).await?.shown {
@@ -148,11 +148,11 @@ impl WorkflowListener {
             match message.spot {
                 // The work of an earlier call in the thread is over.
                 MessageSpot::Request => {
-                    facts = Facts::default();
+                    facts = RunFacts::default();
                     request = Some((message.payload.clone(), message.from.clone()));
                 }
                 MessageSpot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
-                    facts.take_note(&Note::from_payload(&message.payload));
+                    facts.take_note(&TurnNote::from_payload(&message.payload));
                 }
                 MessageSpot::Answer { ordinal, .. } => facts.take_answer(ordinal, &message.payload),
                 MessageSpot::Inbox { .. } => facts.take_arrival(&message.payload),
@@ -164,16 +164,16 @@ impl WorkflowListener {
             code: "workflow.unreadable".to_owned(),
             words: "the view of the call has no request".to_owned(),
         })?;
-        Ok(Run { workflow, request, asked_by, facts })
+        Ok(ListenerRun { workflow, request, asked_by, facts })
     }
 }
 
-impl Run {
+impl ListenerRun {
     fn is_branch(&self) -> bool {
         self.request.name().is(namespaces::WORKFLOW, "branch")
     }
 
-    fn walk_turn(&self, turn: u32) -> Turn {
+    fn walk_turn(&self, turn: u32) -> WalkTurn {
         if self.is_branch() {
             walk::walk_branch(&self.workflow, &self.request, &self.facts, turn)
         } else {
@@ -182,10 +182,10 @@ impl Run {
     }
 }
 
-fn build_failure(failure: Failure) -> ReplyContent {
+fn build_failure(failure: StepFailure) -> ReplyContent {
     ReplyContent::Failure { code: failure.code, retry: false, words: failure.words }
 }
 
 fn describe_unwritten() -> ReplyContent {
-    build_failure(Failure::new("workflow.unreadable", "its note cannot be written"))
+    build_failure(StepFailure::new("workflow.unreadable", "its note cannot be written"))
 }

@@ -11,18 +11,18 @@ use crate::supervision;
 
 /// A note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct TurnNote {
     /// The items of the reply that start something.
-    pub(crate) starts: Vec<Started>,
+    pub(crate) starts: Vec<NotedStart>,
     /// The decisions.
-    pub(crate) decided: Vec<Decided>,
+    pub(crate) decided: Vec<NotedDecision>,
     /// The outputs of supervised goals that were compared with their commitments.
-    pub(crate) reconciled: Vec<Reconciled>,
+    pub(crate) reconciled: Vec<NotedComparison>,
 }
 
 /// A comparison of an output with its commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reconciled {
+pub(crate) struct NotedComparison {
     /// The output.
     pub(crate) key: String,
     /// Why a supervisor has to review it. Empty if no review is needed.
@@ -31,7 +31,7 @@ pub(crate) struct Reconciled {
 
 /// An item that starts something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Started {
+pub(crate) struct NotedStart {
     /// Its index in the reply.
     pub(crate) ordinal: u32,
     /// The step that it starts, with the passes of its loops, the item and the agent.
@@ -42,7 +42,7 @@ pub(crate) struct Started {
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct NotedDecision {
     /// The step.
     pub(crate) key: String,
     /// The question.
@@ -51,7 +51,7 @@ pub(crate) struct Decided {
     pub(crate) answer: bool,
 }
 
-impl Note {
+impl TurnNote {
     /// The note as a payload of the workflow with that name.
     pub(crate) fn to_payload(&self, workflow: &str) -> Option<Payload> {
         let name = XmlName::new(workflow)?;
@@ -101,19 +101,19 @@ impl Note {
             is_trigger = tag.local == "trigger";
             let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
             match tag.local {
-                "start" => note.starts.extend(value("key").map(|key| Started {
+                "start" => note.starts.extend(value("key").map(|key| NotedStart {
                     ordinal: value("ordinal").and_then(|at| at.parse().ok()).unwrap_or_default(),
                     number: value("try").and_then(|number| number.parse().ok()).unwrap_or(1),
                     key,
                 })),
-                "decided" => note.decided.extend(value("key").map(|key| Decided {
+                "decided" => note.decided.extend(value("key").map(|key| NotedDecision {
                     question: value("question").unwrap_or_default(),
                     answer: value("answer").as_deref() == Some("yes"),
                     key,
                 })),
                 "reconcile" => {
                     let key = value("goal").unwrap_or_default();
-                    note.reconciled.push(Reconciled { key, triggers: Vec::new() });
+                    note.reconciled.push(NotedComparison { key, triggers: Vec::new() });
                 }
                 _ => {}
             }

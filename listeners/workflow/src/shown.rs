@@ -4,17 +4,17 @@ use systole_kit::Payload;
 
 use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, shown_text};
 use crate::items;
-use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
+use crate::known::{KnownEntry, KnownOutputs, KnownPart, REQUEST, StepFailure, StepOutput};
 use crate::spec::{ElementName, Goal, Path, Step, Workflow, find_step};
-use crate::tree::{Node, Value};
+use crate::tree::{PathValue, TreeNode};
 
 /// The special parts of a request for a goal. Supervision makes four kinds of requests about a goal.
 #[derive(Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct GoalParts<'a> {
     /// Other work than the goal itself: words before those of the goal, and the requested payload.
     pub(crate) instead: Option<(&'a str, ElementName)>,
     /// Outputs shown after everything that the goal sees.
-    pub(crate) more: &'a [Entry],
+    pub(crate) more: &'a [KnownEntry],
     pub(crate) correction: Option<Correction<'a>>,
 }
 
@@ -23,9 +23,9 @@ pub(crate) fn goal_request(
     workflow: &Workflow,
     step: &Step,
     goal: &Goal,
-    known: &Known,
-    asked: Asked<'_>,
-) -> Result<Payload, Failure> {
+    known: &KnownOutputs,
+    asked: GoalParts<'_>,
+) -> Result<Payload, StepFailure> {
     let around = known.within.last();
     let mut context = visible_parts(&workflow.steps, known, goal.sees.as_deref());
     context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(show_whole(entry))));
@@ -52,7 +52,7 @@ pub(crate) fn goal_request(
     request.to_payload().map_err(|_| too_large(&step.id, &request.context))
 }
 
-fn too_large(id: &str, context: &[EarlierOutput]) -> Failure {
+fn too_large(id: &str, context: &[EarlierOutput]) -> StepFailure {
     let goals = context.iter().flat_map(|part| match part {
         EarlierOutput::Goal(goal) => std::slice::from_ref(goal),
         EarlierOutput::Iteration { goals, .. } => goals,
@@ -67,18 +67,22 @@ fn too_large(id: &str, context: &[EarlierOutput]) -> Failure {
         total.div_ceil(1024),
         largest.join(", ")
     );
-    Failure::new("workflow.context-too-large", words)
+    StepFailure::new("workflow.context-too-large", words)
 }
 
 /// The context of a goal.
-pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>) -> Vec<EarlierOutput> {
+pub(crate) fn visible_parts(
+    steps: &[Step],
+    known: &KnownOutputs,
+    sees: Option<&[Path]>,
+) -> Vec<EarlierOutput> {
     let mut lines = Vec::new();
     for part in &known.parts {
         match part {
-            Part::Entry(entry) => {
+            KnownPart::Entry(entry) => {
                 lines.extend(show_entry(steps, entry, sees).into_iter().map(EarlierOutput::Goal))
             }
-            Part::Pass { n, entries } => {
+            KnownPart::Pass { n, entries } => {
                 let goals: Vec<ShownOutput> =
                     entries.iter().flat_map(|entry| show_entry(steps, entry, sees)).collect();
                 if !goals.is_empty() {
@@ -91,7 +95,7 @@ pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>
 }
 
 /// An output as it is shown: whole, or by each path that names it.
-fn show_entry(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<ShownOutput> {
+fn show_entry(steps: &[Step], entry: &KnownEntry, sees: Option<&[Path]>) -> Vec<ShownOutput> {
     let Some(sees) = sees else { return vec![show_whole(entry)] };
     let names_request = || sees.iter().any(|path| path.goal == REQUEST);
     if entry.id == REQUEST && !sees.is_empty() && !names_request() {
@@ -110,14 +114,14 @@ fn show_entry(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown
     wanted.into_iter().filter_map(|path| in_part(entry, path)).collect()
 }
 
-fn show_whole(entry: &Entry) -> ShownOutput {
+fn show_whole(entry: &KnownEntry) -> ShownOutput {
     let id = entry.label();
     match &entry.output {
-        Output::Failed(Failure { code, words }) => {
+        StepOutput::Failed(StepFailure { code, words }) => {
             let text = if words.is_empty() { code.clone() } else { format!("{code}: {words}") };
             ShownOutput { id, outcome: Some("failed".to_owned()), text }
         }
-        Output::Payload(payload) => {
+        StepOutput::Payload(payload) => {
             let outcome = entry.is_unfinished.then(|| "not-converged".to_owned());
             ShownOutput { id, outcome, text: text_of(entry, payload) }
         }
@@ -125,26 +129,28 @@ fn show_whole(entry: &Entry) -> ShownOutput {
 }
 
 /// The text of a payload. If the payload is only a list narrowed to an item, the text of the item.
-fn text_of(entry: &Entry, payload: &Payload) -> String {
+fn text_of(entry: &KnownEntry, payload: &Payload) -> String {
     let item = entry
         .narrowed
         .as_ref()
-        .and_then(|fields| Node::from_payload(payload)?.find_only(fields)?.to_payload());
+        .and_then(|fields| TreeNode::from_payload(payload)?.find_only(fields)?.to_payload());
     shown_text(item.as_ref().unwrap_or(payload))
 }
 
-fn in_part(entry: &Entry, path: &Path) -> Option<ShownOutput> {
-    let node = Node::from_payload(entry.payload()?)?;
+fn in_part(entry: &KnownEntry, path: &Path) -> Option<ShownOutput> {
+    let node = TreeNode::from_payload(entry.payload()?)?;
     let values = node.find_values(&path.fields);
     let texts: Vec<String> = values.iter().map(text_of_value).collect();
     let id = format!("{}/{}", entry.label(), path.fields.join("/"));
     (!texts.is_empty()).then(|| ShownOutput { id, outcome: None, text: texts.join("\n") })
 }
 
-fn text_of_value(value: &Value<'_>) -> String {
+fn text_of_value(value: &PathValue<'_>) -> String {
     match value {
-        Value::Element(node) => node.to_payload().map_or_else(|| node.text(), |payload| shown_text(&payload)),
-        Value::Attribute(text) => (*text).to_owned(),
+        PathValue::Element(node) => {
+            node.to_payload().map_or_else(|| node.text(), |payload| shown_text(&payload))
+        }
+        PathValue::Attribute(text) => (*text).to_owned(),
     }
 }
 
@@ -156,9 +162,10 @@ mod tests {
 
     fn ids(sees: Option<&[&str]>) -> Vec<String> {
         let payload = |text: &str| Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
-        let mut known = Known::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
+        let mut known =
+            KnownOutputs::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
         for id in ["plan", "draft"] {
-            known.push_entry(Entry::new(id, Output::Payload(payload("<p xmlns='urn:t'/>"))));
+            known.push_entry(KnownEntry::new(id, StepOutput::Payload(payload("<p xmlns='urn:t'/>"))));
         }
         let path = |written: &&str| {
             let mut parts = written.split('/').map(str::to_owned);

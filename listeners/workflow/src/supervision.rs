@@ -7,7 +7,7 @@ use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::spec::{ElementName, QuestionStep};
-use crate::tree::Node;
+use crate::tree::TreeNode;
 
 /// More assumptions than this need a review.
 const ASSUMPTIONS: usize = 3;
@@ -35,7 +35,7 @@ pub(crate) fn name_element(local: &str) -> ElementName {
 /// Why a supervisor has to review an output. Empty if no review is needed.
 pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<String> {
     let count = |payload: &Payload, local: &str| {
-        Node::from_payload(payload).map_or(0, |node| node.count_elements(&[local.to_owned()]))
+        TreeNode::from_payload(payload).map_or(0, |node| node.count_elements(&[local.to_owned()]))
     };
     let all = [
         ("commitment-not-met", assessment.attribute("met").as_deref() != Some("yes")),

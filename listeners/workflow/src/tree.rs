@@ -8,28 +8,28 @@ use systole_kit::{DocumentLimits, Payload};
 
 /// An element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct TreeNode {
     namespace: Option<String>,
     pub(crate) local: String,
     attributes: Vec<(String, String)>,
-    content: Vec<Part>,
+    content: Vec<NodePart>,
 }
 
 /// The content of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Node(Node),
+enum NodePart {
+    Node(TreeNode),
     Text(String),
 }
 
 /// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value<'n> {
-    Element(&'n Node),
+pub(crate) enum PathValue<'n> {
+    Element(&'n TreeNode),
     Attribute(&'n str),
 }
 
-impl Node {
+impl TreeNode {
     /// The tree of a payload. `None` if it cannot be read.
     pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
         let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
@@ -50,18 +50,18 @@ impl Node {
                 }
                 GateStep::Text(text) => {
                     let content = &mut open.last_mut()?.content;
-                    if let Some(Part::Text(last)) = content.last_mut() {
+                    if let Some(NodePart::Text(last)) = content.last_mut() {
                         text.append_to(last);
                     } else {
                         let mut first = String::new();
                         text.append_to(&mut first);
-                        content.push(Part::Text(first));
+                        content.push(NodePart::Text(first));
                     }
                 }
                 GateStep::Close => {
                     let closed = open.pop()?;
                     match open.last_mut() {
-                        Some(outer) => outer.content.push(Part::Node(closed)),
+                        Some(outer) => outer.content.push(NodePart::Node(closed)),
                         None => return Some(closed),
                     }
                 }
@@ -73,16 +73,16 @@ impl Node {
 
     fn children(&self) -> impl Iterator<Item = &Self> {
         self.content.iter().filter_map(|part| match part {
-            Part::Node(node) => Some(node),
-            Part::Text(_) => None,
+            NodePart::Node(node) => Some(node),
+            NodePart::Text(_) => None,
         })
     }
 
     /// The values at the end of a path, in document order.
-    pub(crate) fn find_values(&self, fields: &[String]) -> Vec<Value<'_>> {
-        let Some((first, rest)) = fields.split_first() else { return vec![Value::Element(self)] };
+    pub(crate) fn find_values(&self, fields: &[String]) -> Vec<PathValue<'_>> {
+        let Some((first, rest)) = fields.split_first() else { return vec![PathValue::Element(self)] };
         let attribute = self.attributes.iter().find(|(name, _)| rest.is_empty() && name == first);
-        let attribute = attribute.map(|(_, value)| Value::Attribute(value));
+        let attribute = attribute.map(|(_, value)| PathValue::Attribute(value));
         let inside = self.children().filter(|child| child.local == *first);
         attribute.into_iter().chain(inside.flat_map(|child| child.find_values(rest))).collect()
     }
@@ -102,11 +102,11 @@ impl Node {
     fn keep_item(&self, fields: &[String], item: usize, passed: &mut usize) -> Self {
         let Some((first, rest)) = fields.split_first() else { return self.clone() };
         let content = self.content.iter().filter_map(|part| match part {
-            Part::Node(child) if child.local == *first => {
+            NodePart::Node(child) if child.local == *first => {
                 let before = *passed;
                 let after = before + child.count_elements(rest);
                 let is_there = before < item && item <= after;
-                let own = is_there.then(|| Part::Node(child.keep_item(rest, item, passed)));
+                let own = is_there.then(|| NodePart::Node(child.keep_item(rest, item, passed)));
                 *passed = after;
                 own
             }
@@ -122,8 +122,8 @@ impl Node {
         let Some((first, rest)) = fields.split_first() else { return Some(self) };
         let is_bare = self.attributes.is_empty()
             && self.content.iter().all(|part| match part {
-                Part::Node(child) => child.local == *first,
-                Part::Text(text) => text.trim().is_empty(),
+                NodePart::Node(child) => child.local == *first,
+                NodePart::Text(text) => text.trim().is_empty(),
             });
         let mut children = self.children();
         let child = children.next().filter(|_| is_bare && children.next().is_none())?;
@@ -140,8 +140,8 @@ impl Node {
     fn append_text(&self, text: &mut String) {
         for part in &self.content {
             match part {
-                Part::Node(node) => node.append_text(text),
-                Part::Text(own) => text.push_str(own),
+                NodePart::Node(node) => node.append_text(text),
+                NodePart::Text(own) => text.push_str(own),
             }
         }
     }
@@ -173,19 +173,19 @@ impl Node {
     fn write_content(&self, writer: &mut XmlWriter) {
         for part in &self.content {
             match part {
-                Part::Node(child) => child.write(writer, self.namespace.as_deref()),
-                Part::Text(text) => writer.text(text),
+                NodePart::Node(child) => child.write(writer, self.namespace.as_deref()),
+                NodePart::Text(text) => writer.text(text),
             }
         }
     }
 }
 
-impl Value<'_> {
+impl PathValue<'_> {
     /// The value as text.
     pub(crate) fn text(&self) -> String {
         match self {
-            Value::Element(node) => node.text(),
-            Value::Attribute(text) => (*text).to_owned(),
+            PathValue::Element(node) => node.text(),
+            PathValue::Attribute(text) => (*text).to_owned(),
         }
     }
 }
@@ -194,8 +194,8 @@ impl Value<'_> {
 mod tests {
     use super::*;
 
-    fn node(xml: &str) -> Node {
-        Node::from_payload(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
+    fn node(xml: &str) -> TreeNode {
+        TreeNode::from_payload(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
     }
 
     fn fields(path: &str) -> Vec<String> {
@@ -206,7 +206,8 @@ mod tests {
     fn a_path_leads_to_elements_and_attributes() {
         let plan =
             node("<plan xmlns='u' size='3'><step><name>a</name></step><step><name>b</name></step></plan>");
-        let texts = |path: &str| plan.find_values(&fields(path)).iter().map(Value::text).collect::<Vec<_>>();
+        let texts =
+            |path: &str| plan.find_values(&fields(path)).iter().map(PathValue::text).collect::<Vec<_>>();
         assert_eq!(texts("step/name"), ["a", "b"]);
         assert_eq!(texts("size"), ["3"]);
         assert_eq!(texts("none"), Vec::<String>::new());
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn a_list_is_narrowed_to_one_item_and_keeps_the_rest() {
         let plan = node("<p xmlns='u' k='1'><t>x</t><s><n>a</n><n>b</n></s><s><n>c</n></s></p>");
-        let bytes = |node: &Node| String::from_utf8(node.to_payload().unwrap().bytes().to_vec()).unwrap();
+        let bytes = |node: &TreeNode| String::from_utf8(node.to_payload().unwrap().bytes().to_vec()).unwrap();
         let second = plan.narrow_list(&fields("s/n"), 2);
         assert_eq!(bytes(&second), "<p xmlns=\"u\" k=\"1\"><t>x</t><s><n>b</n></s></p>");
         let third = plan.narrow_list(&fields("s/n"), 3);

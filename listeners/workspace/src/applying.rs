@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use crate::command::run::{CommandBound, CommandEnd, HowEnded, run_command};
 use crate::command::scan::FolderScan;
 use crate::command::session::{OpenSession, build_words};
-use crate::disk::journal::{ChangeRecord, Stage};
+use crate::disk::journal::{ChangeRecord, ChangeStage};
 use crate::disk::writing::{build_record, write_all};
 use crate::fault::ElementFault;
 use crate::limits;
 use crate::order::{ApplyOrder, OrderedCommand, SESSION_FOLDER};
-use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
+use crate::outcome::{ChangeOutcome, ElementResult, OutcomeKind};
 use crate::resolve::realize::list_changes;
 use crate::spec::{CommandOrder, PreparedCommand};
 use crate::workspace::Workspace;
@@ -41,13 +41,14 @@ impl Workspace {
                 true => "cancelled before it began",
                 false => "another change set worked all the time that this one had; send it again",
             };
-            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            let outcome = ChangeOutcome::new(&order.change, OutcomeKind::Refused);
             return self.result_payload(&outcome.with_reason(why));
         };
         let found = self.journal.find_change(&order.change).map_err(told)?;
         let is_other = |record: &ChangeRecord| record.order != order.hash();
-        if found.as_ref().is_some_and(|(stage, record)| *stage != Stage::RolledBack && is_other(record)) {
-            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+        if found.as_ref().is_some_and(|(stage, record)| *stage != ChangeStage::RolledBack && is_other(record))
+        {
+            let outcome = ChangeOutcome::new(&order.change, OutcomeKind::Refused);
             return self
                 .result_payload(&outcome.with_reason("this change was carried out before by another order"));
         }
@@ -56,9 +57,9 @@ impl Workspace {
                 .map_err(|fault| format!("the journal is damaged: {fault}"));
         }
         let outcome = match found {
-            None | Some((Stage::RolledBack, _)) => self.apply_edits(order, thread, &bound),
+            None | Some((ChangeStage::RolledBack, _)) => self.apply_edits(order, thread, &bound),
             // An earlier attempt wrote the edits and began no command.
-            Some((Stage::Complete | Stage::Closing, _))
+            Some((ChangeStage::Complete | ChangeStage::Closing, _))
                 if self.journal.last_begun(&order.change).map_err(told)?.is_none() =>
             {
                 self.run_commands(order, thread, None, &bound)
@@ -70,7 +71,7 @@ impl Workspace {
             }
         };
         let payload = self.result_payload(&outcome)?;
-        if outcome.outcome != Outcome::Refused {
+        if outcome.outcome != OutcomeKind::Refused {
             self.journal.put_result(&order.change, payload.bytes()).map_err(told)?;
             self.journal.prune_settled().map_err(told)?;
         }
@@ -79,24 +80,24 @@ impl Workspace {
 
     fn apply_edits(&self, order: &ApplyOrder, thread: &str, bound: &CommandBound<'_>) -> ChangeOutcome {
         let refused = |of: Option<usize>, fault: &ElementFault| {
-            let mut outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            let mut outcome = ChangeOutcome::new(&order.change, OutcomeKind::Refused);
             outcome.reason = Some(fault.message.clone());
             outcome.results = (1..)
                 .zip(&order.elements)
                 .map(|(number, name)| match of {
                     Some(of) if of == number => ElementResult::from_refusal(name, fault),
-                    _ => ElementResult::new(name, Outcome::NotRun, ""),
+                    _ => ElementResult::new(name, OutcomeKind::NotRun, ""),
                 })
                 .collect();
             outcome
         };
         if !order.is_dangerous && self.needs_approval(order, thread) {
-            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            let outcome = ChangeOutcome::new(&order.change, OutcomeKind::Refused);
             return outcome
                 .with_reason("the order needs an approval now, and had none; send the request again");
         }
         if let Some(reason) = self.other_variables(order, thread) {
-            return ChangeOutcome::new(&order.change, Outcome::Refused).with_reason(reason);
+            return ChangeOutcome::new(&order.change, OutcomeKind::Refused).with_reason(reason);
         }
         let changes = match list_changes(&self.root, &order.edits) {
             Ok(changes) => changes,
@@ -107,8 +108,10 @@ impl Workspace {
             Ok(note) => self.run_commands(order, thread, note, bound),
             Err(fault) => {
                 // What was left is in the journal, if anything was.
-                let is_left =
-                    matches!(self.journal.find_change(&order.change), Ok(Some((Stage::Left, _))) | Err(_));
+                let is_left = matches!(
+                    self.journal.find_change(&order.change),
+                    Ok(Some((ChangeStage::Left, _))) | Err(_)
+                );
                 if is_left {
                     self.note_left();
                 }
@@ -125,7 +128,7 @@ impl Workspace {
         note: Option<String>,
         bound: &CommandBound<'_>,
     ) -> ChangeOutcome {
-        let mut outcome = ChangeOutcome::new(&order.change, Outcome::Done);
+        let mut outcome = ChangeOutcome::new(&order.change, OutcomeKind::Done);
         outcome.reason = note;
         outcome.results = edit_results(order);
         let mut scan = (!order.commands.is_empty()).then(|| self.scan_folder(bound.is_cancelled));
@@ -133,20 +136,20 @@ impl Workspace {
             let Some(name) = command.of.checked_sub(1).and_then(|at| order.elements.get(at)) else {
                 continue;
             };
-            if outcome.outcome != Outcome::Done {
+            if outcome.outcome != OutcomeKind::Done {
                 break;
             }
             (bound.progress)(&format!("runs the command of element {}", command.of));
             let mut result = match self.run_command(order, command, thread, bound) {
                 Ok(end) => result_of(name, &end),
-                Err(reason) => ElementResult::new(name, Outcome::Failed, reason),
+                Err(reason) => ElementResult::new(name, OutcomeKind::Failed, reason),
             };
             let later = self.scan_folder(bound.is_cancelled);
             if let Some(earlier) = scan.replace(later.clone()) {
                 note_changes(&mut outcome, &mut result, &earlier, &later, command.of);
             }
-            if result.outcome != Outcome::Done {
-                outcome.outcome = Outcome::Failed;
+            if result.outcome != OutcomeKind::Done {
+                outcome.outcome = OutcomeKind::Failed;
             }
             if let Some(place) = command.of.checked_sub(1).and_then(|at| outcome.results.get_mut(at)) {
                 *place = result;
@@ -238,16 +241,16 @@ impl Workspace {
     /// What the journal knows about a change set of which no result is kept.
     pub(crate) fn find_outcome(&self, change: &str, reason: &str) -> std::io::Result<ChangeOutcome> {
         let (stage, record) = match self.journal.find_change(change)? {
-            None | Some((Stage::RolledBack, _)) => {
-                let outcome = ChangeOutcome::new(change, Outcome::Refused);
+            None | Some((ChangeStage::RolledBack, _)) => {
+                let outcome = ChangeOutcome::new(change, OutcomeKind::Refused);
                 return Ok(
                     outcome.with_reason(format!("nothing was changed and no command was run: {reason}"))
                 );
             }
             Some(found) => found,
         };
-        if !matches!(stage, Stage::Complete | Stage::Closing) {
-            let outcome = ChangeOutcome::new(change, Outcome::Unknown);
+        if !matches!(stage, ChangeStage::Complete | ChangeStage::Closing) {
+            let outcome = ChangeOutcome::new(change, OutcomeKind::Unknown);
             return Ok(outcome.with_reason(format!(
                 "the edits were broken off, and not all could be taken back: {reason}"
             )));
@@ -260,22 +263,24 @@ impl Workspace {
 /// The outcome of a change set whose edits stand, if nothing is known about how its commands ended.
 fn without_result(record: &ChangeRecord, begun: Option<usize>, reason: &str) -> ChangeOutcome {
     let result = |(of, (name, edited)): (usize, (&String, &Option<String>))| match (edited, begun) {
-        (Some(edited), _) => ElementResult::new(name, Outcome::Done, edited.clone()),
-        (None, _) if name == TITLE => ElementResult::new(name, Outcome::Done, ""),
-        (None, Some(begun)) if of < begun => ElementResult::new(name, Outcome::Done, "its output is lost"),
-        (None, Some(begun)) if of == begun => ElementResult::new(name, Outcome::Unknown, "it was begun"),
-        (None, _) => ElementResult::new(name, Outcome::NotRun, ""),
+        (Some(edited), _) => ElementResult::new(name, OutcomeKind::Done, edited.clone()),
+        (None, _) if name == TITLE => ElementResult::new(name, OutcomeKind::Done, ""),
+        (None, Some(begun)) if of < begun => {
+            ElementResult::new(name, OutcomeKind::Done, "its output is lost")
+        }
+        (None, Some(begun)) if of == begun => ElementResult::new(name, OutcomeKind::Unknown, "it was begun"),
+        (None, _) => ElementResult::new(name, OutcomeKind::NotRun, ""),
     };
     let results: Vec<ElementResult> =
         (1..).zip(record.elements.iter().zip(&record.edited)).map(result).collect();
     let (outcome, words) = match begun {
         Some(_) => {
-            (Outcome::Unknown, format!("the edits stand; it is not known what the command did: {reason}"))
+            (OutcomeKind::Unknown, format!("the edits stand; it is not known what the command did: {reason}"))
         }
-        None if results.iter().any(|result| result.outcome == Outcome::NotRun) => {
-            (Outcome::Failed, format!("the edits stand; no command was begun: {reason}"))
+        None if results.iter().any(|result| result.outcome == OutcomeKind::NotRun) => {
+            (OutcomeKind::Failed, format!("the edits stand; no command was begun: {reason}"))
         }
-        None => (Outcome::Done, format!("the edits stand: {reason}")),
+        None => (OutcomeKind::Done, format!("the edits stand: {reason}")),
     };
     ChangeOutcome { results, ..ChangeOutcome::new(&record.change, outcome) }.with_reason(words)
 }
@@ -299,9 +304,9 @@ fn edit_results(order: &ApplyOrder) -> Vec<ElementResult> {
             })
             .collect();
         if order.commands.iter().any(|command| command.of == of) {
-            return ElementResult::new(name, Outcome::NotRun, "");
+            return ElementResult::new(name, OutcomeKind::NotRun, "");
         }
-        ElementResult::new(name, Outcome::Done, own.join("\n"))
+        ElementResult::new(name, OutcomeKind::Done, own.join("\n"))
     };
     (1..).zip(&order.elements).map(result).collect()
 }
@@ -318,7 +323,7 @@ fn result_of(name: &str, end: &CommandEnd) -> ElementResult {
         HowEnded::Cancelled => text.push_str("\n[ended: cancelled]"),
         HowEnded::Exit(_) | HowEnded::Signal(_) => {}
     }
-    let outcome = if is_done { Outcome::Done } else { Outcome::Failed };
+    let outcome = if is_done { OutcomeKind::Done } else { OutcomeKind::Failed };
     ElementResult { exit: Some(end.how.word()), ..ElementResult::new(name, outcome, text) }
 }
 

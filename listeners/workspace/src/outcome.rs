@@ -12,7 +12,7 @@ use crate::limits;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangeOutcome {
     pub(crate) change: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: OutcomeKind,
     pub(crate) reason: Option<String>,
     pub(crate) results: Vec<ElementResult>,
     pub(crate) changed: Vec<ChangedFile>,
@@ -20,7 +20,7 @@ pub(crate) struct ChangeOutcome {
 
 /// What became of a change set or of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum OutcomeKind {
     Done,
     Refused,
     Failed,
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ElementResult {
     pub(crate) element: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: OutcomeKind,
     pub(crate) code: Option<String>,
     /// How its command ended.
     pub(crate) exit: Option<String>,
@@ -49,32 +49,32 @@ pub(crate) struct ChangedFile {
     pub(crate) after: Option<String>,
 }
 
-impl Outcome {
+impl OutcomeKind {
     fn word(self) -> &'static str {
         match self {
-            Outcome::Done => "done",
-            Outcome::Refused => "refused",
-            Outcome::Failed => "failed",
-            Outcome::Unknown => "unknown",
-            Outcome::NotRun => "not-run",
+            OutcomeKind::Done => "done",
+            OutcomeKind::Refused => "refused",
+            OutcomeKind::Failed => "failed",
+            OutcomeKind::Unknown => "unknown",
+            OutcomeKind::NotRun => "not-run",
         }
     }
 }
 
 impl ElementResult {
-    pub(crate) fn new(element: &str, outcome: Outcome, text: impl Into<String>) -> ElementResult {
+    pub(crate) fn new(element: &str, outcome: OutcomeKind, text: impl Into<String>) -> ElementResult {
         ElementResult { element: element.to_owned(), outcome, code: None, exit: None, text: text.into() }
     }
 
     /// The result of an element that does not fit.
     pub(crate) fn from_refusal(element: &str, fault: &ElementFault) -> ElementResult {
         let code = Some(fault.code.to_owned());
-        ElementResult { code, ..ElementResult::new(element, Outcome::Refused, fault.message.clone()) }
+        ElementResult { code, ..ElementResult::new(element, OutcomeKind::Refused, fault.message.clone()) }
     }
 }
 
 impl ChangeOutcome {
-    pub(crate) fn new(change: &str, outcome: Outcome) -> ChangeOutcome {
+    pub(crate) fn new(change: &str, outcome: OutcomeKind) -> ChangeOutcome {
         let change = change.to_owned();
         ChangeOutcome { change, outcome, reason: None, results: Vec::new(), changed: Vec::new() }
     }
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn g2_a_result_fits_a_payload() {
-        let result = ElementResult::new("shell", Outcome::Done, "&\u{1}".repeat(100_000));
-        let mut outcome = ChangeOutcome::new("c000000000000", Outcome::Done);
+        let result = ElementResult::new("shell", OutcomeKind::Done, "&\u{1}".repeat(100_000));
+        let mut outcome = ChangeOutcome::new("c000000000000", OutcomeKind::Done);
         outcome.results = vec![result; 64];
         let payload = outcome.to_payload().unwrap();
         assert!(payload.bytes().len() < 600 << 10, "{}", payload.bytes().len());

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use systole_folder::WorkBound;
 
 use crate::command::pattern::is_listed;
-use crate::disk::journal::Stage;
+use crate::disk::journal::ChangeStage;
 use crate::fault::{self, ElementFault};
 use crate::hash::hash_bytes;
 use crate::order::{ApplyOrder, OrderedCommand, OrderedEdit, SESSION_FOLDER};
-use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
+use crate::outcome::{ChangeOutcome, ElementResult, OutcomeKind};
 use crate::request::{AskedCommand, AskedFor, SetElement};
-use crate::resolve::plan::{EditPlan, Fit};
+use crate::resolve::plan::{EditFit, EditPlan};
 use crate::text::pieces::find_pieces;
 use crate::workspace::Workspace;
 
@@ -38,14 +38,14 @@ impl Workspace {
         for (of, element) in (1..).zip(elements) {
             let fit = match &element.asked {
                 Err(fault) => Err(fault.clone()),
-                Ok(AskedFor::Edits(edits)) => edits.iter().try_fold(Fit::Fits, |fit, edit| {
+                Ok(AskedFor::Edits(edits)) => edits.iter().try_fold(EditFit::Fits, |fit, edit| {
                     let own = plan.add_edit(of, edit)?;
-                    Ok(if fit == Fit::Fits { own } else { fit })
+                    Ok(if fit == EditFit::Fits { own } else { fit })
                 }),
-                Ok(AskedFor::Command(_)) => Ok(Fit::Fits),
+                Ok(AskedFor::Command(_)) => Ok(EditFit::Fits),
                 Ok(AskedFor::Title(title)) => {
                     order.summary = Some(title.clone());
-                    Ok(Fit::Fits)
+                    Ok(EditFit::Fits)
                 }
             };
             results.push(fit);
@@ -66,7 +66,7 @@ impl Workspace {
             return Err(build_refusal(change, elements, &results));
         }
         if order.edits.is_empty() && order.commands.is_empty() {
-            let outcome = ChangeOutcome::new(change, Outcome::Refused);
+            let outcome = ChangeOutcome::new(change, OutcomeKind::Refused);
             return Err(outcome.with_reason("the change set has no edit and no command"));
         }
         Ok(order)
@@ -136,7 +136,7 @@ impl Workspace {
     /// Works out how a change set is taken back.
     pub(crate) fn resolve_undo(&self, change: &str, taken_back: &str) -> Result<ApplyOrder, ChangeOutcome> {
         let refused = |fault: &ElementFault| {
-            let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
+            let mut outcome = ChangeOutcome::new(change, OutcomeKind::Refused);
             outcome.results.push(ElementResult::from_refusal("undo", fault));
             outcome
         };
@@ -158,7 +158,7 @@ impl Workspace {
         let no_undo = |message: String| ElementFault::new(fault::NO_UNDO, message);
         let found = self.journal.find_change(change);
         let found = found.map_err(|error| no_undo(format!("the journal cannot be read: {error}")))?;
-        let Some((Stage::Complete | Stage::Closing, record)) = found else {
+        let Some((ChangeStage::Complete | ChangeStage::Closing, record)) = found else {
             return Err(no_undo(format!(
                 "no complete change '{change}' is kept; name the change of a result"
             )));
@@ -204,18 +204,18 @@ impl Workspace {
 fn build_refusal(
     change: &str,
     elements: &[SetElement],
-    results: &[Result<Fit, ElementFault>],
+    results: &[Result<EditFit, ElementFault>],
 ) -> ChangeOutcome {
-    let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
+    let mut outcome = ChangeOutcome::new(change, OutcomeKind::Refused);
     outcome.reason =
         Some("an element does not fit, so nothing was changed and no command was run".to_owned());
     for (element, result) in elements.iter().zip(results) {
         outcome.results.push(match result {
             Err(fault) => ElementResult::from_refusal(&element.name, fault),
-            Ok(Fit::Fits) => ElementResult::new(&element.name, Outcome::NotRun, "it fits"),
-            Ok(Fit::NotTried) => {
+            Ok(EditFit::Fits) => ElementResult::new(&element.name, OutcomeKind::NotRun, "it fits"),
+            Ok(EditFit::NotTried) => {
                 let text = "not tried: an earlier edit of its file does not fit";
-                ElementResult::new(&element.name, Outcome::NotRun, text)
+                ElementResult::new(&element.name, OutcomeKind::NotRun, text)
             }
         });
     }

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 
 use crate::command::pattern::check_shell_pattern;
 use crate::command::scan::FolderScan;
-use crate::command::session::Sessions;
-use crate::disk::journal::{Journal, Stage};
+use crate::command::session::CommandSessions;
+use crate::disk::journal::{ChangeJournal, ChangeStage};
 use crate::disk::writing::{finish_change, settle_change};
 use crate::hash::change_id;
 use crate::limits;
 use crate::order::ApplyOrder;
-use crate::outcome::{ChangeOutcome, Outcome};
+use crate::outcome::{ChangeOutcome, OutcomeKind};
 use crate::request::ChangeRequest;
 use crate::spec::{CommandStart, OpenFault, WorkspaceSpec};
 use crate::turn_gate::TurnGate;
@@ -34,8 +34,8 @@ pub struct Workspace {
     /// The path of the root without links.
     pub(crate) root_path: PathBuf,
     pub(crate) ask: PathPatterns,
-    pub(crate) journal: Journal,
-    pub(crate) sessions: Sessions,
+    pub(crate) journal: ChangeJournal,
+    pub(crate) sessions: CommandSessions,
     pub(crate) start: Arc<dyn CommandStart>,
     pub(crate) gate: TurnGate,
     /// The last look at the folder.
@@ -78,15 +78,15 @@ impl Workspace {
                 "the state {state} and the folder {root} contain one another; keep the state elsewhere"
             )));
         }
-        let journal = Journal::open(&state).map_err(no_journal)?;
-        let sessions = Sessions::new(&state);
+        let journal = ChangeJournal::open(&state).map_err(no_journal)?;
+        let sessions = CommandSessions::new(&state);
         let mut has_left = false;
         for (stage, record) in journal.list_unsettled().map_err(no_journal)? {
             match stage {
-                Stage::Open | Stage::Writing => {
+                ChangeStage::Open | ChangeStage::Writing => {
                     has_left |= settle_change(&root, &journal, &record, None).map_err(no_journal)?.is_some()
                 }
-                Stage::Closing => finish_change(&root, &journal, &record).map_err(no_journal)?,
+                ChangeStage::Closing => finish_change(&root, &journal, &record).map_err(no_journal)?,
                 _ => has_left = true,
             }
         }
@@ -144,7 +144,8 @@ impl Workspace {
                 payload.bytes().len(),
                 limits::APPLY_BYTES
             );
-            return self.reply_with(&ChangeOutcome::new(&order.change, Outcome::Refused).with_reason(reason));
+            return self
+                .reply_with(&ChangeOutcome::new(&order.change, OutcomeKind::Refused).with_reason(reason));
         }
         let to = Some(self.spec.name.clone());
         ReplyContent::Items(vec![Item { to, ..Item::plain(payload) }])
@@ -161,7 +162,7 @@ impl Workspace {
         let change =
             order.as_ref().map_or_else(|| change_id(&asked.thread, &asked.stamp.call), |o| o.change.clone());
         let refused = |reason: &str| {
-            self.reply_with(&ChangeOutcome::new(&change, Outcome::Refused).with_reason(reason))
+            self.reply_with(&ChangeOutcome::new(&change, OutcomeKind::Refused).with_reason(reason))
         };
         if asked.from != self.spec.name {
             return refused(
@@ -218,14 +219,14 @@ impl Workspace {
         if self.has_left.swap(false, Ordering::Relaxed) {
             let told = |error: std::io::Error| format!("the journal cannot be read: {error}");
             for (stage, record) in self.journal.list_unsettled().map_err(told)? {
-                if stage == Stage::Left {
+                if stage == ChangeStage::Left {
                     let report = self.journal.read_report(&record.change).map_err(told)?;
                     let earlier = format!("of the change {}, which was broken off: {report}", record.change);
                     let reason =
                         outcome.reason.take().map_or(earlier.clone(), |own| format!("{own}\n{earlier}"));
                     outcome.reason = Some(reason);
                     self.journal
-                        .advance_stage(&record.change, Stage::Left, Stage::LeftReported)
+                        .advance_stage(&record.change, ChangeStage::Left, ChangeStage::LeftReported)
                         .map_err(told)?;
                 }
             }

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::{Bound, parse_note, parse_request, reading, rule_all};
+use super::{BoundHashes, parse_note, parse_request, reading, rule_all};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
@@ -22,7 +22,7 @@ use systole_queries::persons::RequestSubject;
   systole choose a2 go
   systole choose a2 revise --note "name the rollback"
   systole choose a3 --note "Monday""#)]
-pub(in crate::cli) struct Choose {
+pub(in crate::cli) struct ChooseCommand {
     #[command(flatten)]
     place: Place,
     /// The question, as in a1
@@ -31,19 +31,19 @@ pub(in crate::cli) struct Choose {
     /// One of its choices; none if it has no choices
     choice: Option<String>,
     #[command(flatten)]
-    bound: Bound,
+    bound: BoundHashes,
     /// What the listener reads beside the choice, or the answer itself
     #[arg(long, value_name = "TEXT", value_parser = parse_note, required_unless_present = "choice")]
     note: Option<String>,
 }
 
-impl Choose {
+impl ChooseCommand {
     pub(in crate::cli) fn run(self) -> CommandExit {
         self.try_run().unwrap_or_else(|exit| exit)
     }
 
     fn try_run(self) -> Result<CommandExit, CommandExit> {
-        let Choose { place, id, choice, bound, note } = self;
+        let ChooseCommand { place, id, choice, bound, note } = self;
         let hash = match &bound.hash {
             Some(_) => bound.find_hash(&place, id)?,
             None if !fits_choice(&place, id, choice.as_deref())? => None,

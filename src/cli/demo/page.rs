@@ -20,45 +20,45 @@ const INDENT: &str = "   ";
 
 /// The colour of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Style {
+pub(super) enum LineStyle {
     Plain,
     Bold,
     Good,
     Bad,
 }
 
-impl Style {
+impl LineStyle {
     fn code(self) -> &'static str {
         match self {
-            Style::Plain => "",
-            Style::Bold => "\u{1b}[1m",
-            Style::Good => "\u{1b}[32m",
-            Style::Bad => "\u{1b}[31m",
+            LineStyle::Plain => "",
+            LineStyle::Bold => "\u{1b}[1m",
+            LineStyle::Good => "\u{1b}[32m",
+            LineStyle::Bad => "\u{1b}[31m",
         }
     }
 }
 
-pub(super) struct Page {
+pub(super) struct DemoPage {
     pub(super) screen: Screen,
     columns: usize,
 }
 
-impl Page {
-    pub(super) fn new(screen: Screen) -> Page {
+impl DemoPage {
+    pub(super) fn new(screen: Screen) -> DemoPage {
         let wide = tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
         let columns = if screen.terminal && wide > 0 { wide.clamp(NARROWEST, COLUMNS) } else { COLUMNS };
-        Page { screen, columns }
+        DemoPage { screen, columns }
     }
 
-    fn print_styled(&self, style: Style, line: &str) {
-        if self.screen.colour && style != Style::Plain {
+    fn print_styled(&self, style: LineStyle, line: &str) {
+        if self.screen.colour && style != LineStyle::Plain {
             self.screen.drawn(&format!("{}{}{END}", style.code(), visible(line)));
         } else {
             self.screen.show(line);
         }
     }
 
-    fn print_wrapped(&self, style: Style, lead: &str, indent: usize, text: &str) {
+    fn print_wrapped(&self, style: LineStyle, lead: &str, indent: usize, text: &str) {
         for line in wrapped_in(self.columns, lead, indent, text) {
             self.print_styled(style, &line);
         }
@@ -66,22 +66,22 @@ impl Page {
 
     /// The introduction, before the first step.
     pub(super) fn print_opening(&self, text: &str) {
-        self.print_wrapped(Style::Plain, "", 0, text);
+        self.print_wrapped(LineStyle::Plain, "", 0, text);
     }
 
     /// The heading of a step.
     pub(super) fn print_heading(&self, text: &str) {
         self.screen.show("");
-        self.print_wrapped(Style::Bold, "", 3, text);
+        self.print_wrapped(LineStyle::Bold, "", 3, text);
     }
 
     /// A line below a heading.
-    pub(super) fn print_line(&self, style: Style, text: &str) {
+    pub(super) fn print_line(&self, style: LineStyle, text: &str) {
         self.print_wrapped(style, INDENT, INDENT.len(), &plain(text));
     }
 
     /// A fact after its name.
-    pub(super) fn print_fact(&self, style: Style, name: &str, text: &str) {
+    pub(super) fn print_fact(&self, style: LineStyle, name: &str, text: &str) {
         let lead = format!("{INDENT}{name:<width$}", width = NAMES - INDENT.len());
         self.print_wrapped(style, &lead, NAMES, &plain(text));
     }

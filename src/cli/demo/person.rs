@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 
-use super::page::{Page, Style};
+use super::page::{DemoPage, LineStyle};
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
 
@@ -18,7 +18,7 @@ const LINE: usize = 4096;
 
 /// A person's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum PersonAnswer {
     Yes,
     No,
     /// No answer in time.
@@ -28,7 +28,7 @@ pub(super) enum Answer {
 }
 
 /// The result of waiting for a line.
-enum Waited {
+enum WaitedLine {
     Line(String),
     TooLate,
     Closed,
@@ -40,46 +40,48 @@ pub(super) fn is_there() -> bool {
 }
 
 /// Asks for approval.
-pub(super) fn ask_person(page: &Page, within: Duration) -> Answer {
+pub(super) fn ask_person(page: &DemoPage, within: Duration) -> PersonAnswer {
     let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
     let deadline = WallClock.ticks().0.saturating_add(millis);
     loop {
         page.screen.prompt();
         match read_line(deadline.saturating_sub(WallClock.ticks().0)) {
-            Waited::Line(typed) => match typed.trim().to_lowercase().as_str() {
-                "y" | "yes" => return Answer::Yes,
-                "n" | "no" => return Answer::No,
-                _ => page.print_line(Style::Plain, "Please type y or n, then Enter."),
+            WaitedLine::Line(typed) => match typed.trim().to_lowercase().as_str() {
+                "y" | "yes" => return PersonAnswer::Yes,
+                "n" | "no" => return PersonAnswer::No,
+                _ => page.print_line(LineStyle::Plain, "Please type y or n, then Enter."),
             },
-            Waited::TooLate => {
+            WaitedLine::TooLate => {
                 page.print_blank();
-                return Answer::Silence;
+                return PersonAnswer::Silence;
             }
-            Waited::Closed => {
+            WaitedLine::Closed => {
                 page.print_blank();
-                return Answer::Closed;
+                return PersonAnswer::Closed;
             }
         }
     }
 }
 
 /// A line from the terminal. It bypasses the buffer of stdin, which could hold back typed-ahead text.
-fn read_line(within_ms: u64) -> Waited {
+fn read_line(within_ms: u64) -> WaitedLine {
     let input = stdin();
-    let Ok(timeout) = Timespec::try_from(Duration::from_millis(within_ms)) else { return Waited::TooLate };
+    let Ok(timeout) = Timespec::try_from(Duration::from_millis(within_ms)) else {
+        return WaitedLine::TooLate;
+    };
     let mut wanted = [PollFd::new(&input, PollFlags::IN)];
     match poll(&mut wanted, Some(&timeout)) {
-        Ok(0) => return Waited::TooLate,
+        Ok(0) => return WaitedLine::TooLate,
         // A signal interrupted the wait: the loop above asks again for the rest of the time.
-        Err(Errno::INTR) => return Waited::Line(String::new()),
+        Err(Errno::INTR) => return WaitedLine::Line(String::new()),
         Ok(_) => {}
-        Err(_) => return Waited::Closed,
+        Err(_) => return WaitedLine::Closed,
     }
     let mut bytes = [0; LINE];
     match read(&input, &mut bytes) {
-        Ok(0) | Err(_) => Waited::Closed,
+        Ok(0) | Err(_) => WaitedLine::Closed,
         Ok(length) => {
-            Waited::Line(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
+            WaitedLine::Line(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
         }
     }
 }

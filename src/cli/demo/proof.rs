@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::Fault;
+use super::DemoFault;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader, Position};
 use systole_doors::api_types;
@@ -11,7 +11,7 @@ use systole_log::sqlite;
 use systole_queries::costs;
 
 /// What the log proves.
-pub(super) struct Proof {
+pub(super) struct LogProof {
     pub(super) records: u64,
     pub(super) model_calls: u64,
     /// Model calls without a recorded answer.
@@ -23,7 +23,7 @@ pub(super) fn judge_log(
     log: &Path,
     receipt: &api_types::ApiReceipt,
     answer: &api_types::ApiRecord,
-) -> Result<Proof, Fault> {
+) -> Result<LogProof, DemoFault> {
     let summary = sqlite::verify_all(log)?;
     let reader = sqlite::open_reading(log)?;
     for (position, id, what) in
@@ -31,13 +31,13 @@ pub(super) fn judge_log(
     {
         let found = reader.after(Position(position.saturating_sub(1)), 1)?;
         if !found.iter().any(|(at, record)| at.0 == position && record.header.id.to_string() == *id) {
-            return Err(Fault::Unproven(format!("{what} is not at position {position}")));
+            return Err(DemoFault::Unproven(format!("{what} is not at position {position}")));
         }
     }
     let thread = ThreadId::parse(&receipt.thread)
-        .map_err(|_| Fault::Unproven("the receipt names no thread".to_owned()))?;
+        .map_err(|_| DemoFault::Unproven("the receipt names no thread".to_owned()))?;
     let rows = costs::read(&reader, &thread)?;
-    Ok(Proof {
+    Ok(LogProof {
         records: summary.records,
         model_calls: rows.values().map(|row| row.requests).sum(),
         interrupted: rows.values().map(|row| row.unknown).sum(),

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::page::{self, Page, Style};
-use super::person::{self, Answer};
-use super::{Fault, stage};
+use super::page::{self, DemoPage, LineStyle};
+use super::person::{self, PersonAnswer};
+use super::{DemoFault, stage};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
 use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
@@ -28,12 +28,12 @@ pub(super) struct HalfSaid {
 
 /// Until a model in a child thread has sent some words of its answer.
 pub(super) fn until_a_model_speaks(
-    page: &Page,
+    page: &DemoPage,
     client: &DoorClient,
     log: &Path,
     root: &str,
     from: u64,
-) -> Result<HalfSaid, Fault> {
+) -> Result<HalfSaid, DemoFault> {
     let mut said = HalfSaid { position: from, agent: String::new(), words: String::new() };
     let mut waits = false;
     for heard in client.follow_reports(from, root, Some(stage::PATIENCE))? {
@@ -54,29 +54,33 @@ pub(super) fn until_a_model_speaks(
             return Ok(said);
         }
     }
-    Err(Fault::Silent("a model spoke in a child thread"))
+    Err(DemoFault::Silent("a model spoke in a child thread"))
 }
 
-fn before_the_kill(page: &Page, log: &Path, root: &str, record: &ApiRecord) -> Result<(), Fault> {
+fn before_the_kill(page: &DemoPage, log: &Path, root: &str, record: &ApiRecord) -> Result<(), DemoFault> {
     match (record.kind.as_str(), record.code.as_deref()) {
         ("refusal", Some("payload.invalid")) => show_refused(page, log, record),
         ("message", Some("call")) if record.thread == root => {
             show_sent(page, &record.from, record.body.as_bytes());
             Ok(())
         }
-        ("outcome", Some(code)) => Err(Fault::Failed(code.to_owned())),
+        ("outcome", Some(code)) => Err(DemoFault::Failed(code.to_owned())),
         _ => Ok(()),
     }
 }
 
 /// What a listener sent, on one line.
-fn show_sent(page: &Page, sender: &str, payload: &[u8]) {
+fn show_sent(page: &DemoPage, sender: &str, payload: &[u8]) {
     let seen = glance(payload);
-    page.print_fact(Style::Plain, &format!("{sender} sends"), &format!("<{}> {}", seen.element, seen.words));
+    page.print_fact(
+        LineStyle::Plain,
+        &format!("{sender} sends"),
+        &format!("<{}> {}", seen.element, seen.words),
+    );
 }
 
 /// A listener's refusal: the refused bytes from the log, and what the sender reads.
-fn show_refused(page: &Page, log: &Path, record: &ApiRecord) -> Result<(), Fault> {
+fn show_refused(page: &DemoPage, log: &Path, record: &ApiRecord) -> Result<(), DemoFault> {
     let error = told(record.body.as_bytes()).unwrap_or_default();
     let hash = page::find_attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
     let kept = match hash {
@@ -86,19 +90,19 @@ fn show_refused(page: &Page, log: &Path, record: &ApiRecord) -> Result<(), Fault
     page.print_heading("2. An agent makes a mistake, reads the refusal, and fixes it by itself");
     let sender = record.to.as_deref().unwrap_or_default();
     show_sent(page, sender, &kept.unwrap_or_default());
-    page.print_fact(Style::Bad, "refused", &error.message);
-    page.print_fact(Style::Plain, "with the fix", &error.fix.unwrap_or_default());
+    page.print_fact(LineStyle::Bad, "refused", &error.message);
+    page.print_fact(LineStyle::Plain, "with the fix", &error.fix.unwrap_or_default());
     Ok(())
 }
 
 /// From the restart to the request for approval.
 pub(super) fn until_a_person_is_asked(
-    page: &Page,
+    page: &DemoPage,
     client: &DoorClient,
     root: &str,
     from: u64,
     restarted: u32,
-) -> Result<ApiRecord, Fault> {
+) -> Result<ApiRecord, DemoFault> {
     let (mut again, mut last_call) = (Vec::new(), None);
     for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
@@ -107,9 +111,9 @@ pub(super) fn until_a_person_is_asked(
             ("message", Some("final")) if record.thread != root && record.call.as_deref() == Some("1") => {
                 let asked = if again.is_empty() { "no model".to_owned() } else { again.join(" and ") };
                 let text = format!("process {restarted} reads the log, asks only {asked} again");
-                page.print_fact(Style::Plain, "restart", &text);
+                page.print_fact(LineStyle::Plain, "restart", &text);
                 let answer = glance(record.body.as_bytes()).words;
-                page.print_fact(Style::Good, &format!("{} answers", record.from), &answer);
+                page.print_fact(LineStyle::Good, &format!("{} answers", record.from), &answer);
             }
             ("message", Some("call")) => last_call = Some(record),
             ("approval", Some("requested")) => {
@@ -117,34 +121,38 @@ pub(super) fn until_a_person_is_asked(
                 last_call.iter().for_each(|call| show_sent(page, &call.from, call.body.as_bytes()));
                 return Ok(record);
             }
-            ("outcome", Some(code)) => return Err(Fault::Failed(code.to_owned())),
+            ("outcome", Some(code)) => return Err(DemoFault::Failed(code.to_owned())),
             _ => {}
         }
     }
-    Err(Fault::Silent("a person was asked"))
+    Err(DemoFault::Silent("a person was asked"))
 }
 
 /// Lets the person at the terminal decide, or says why no one does.
-pub(super) fn decide_request(page: &Page, client: &DoorClient, request: &ApiRecord) -> Result<(), Fault> {
+pub(super) fn decide_request(
+    page: &DemoPage,
+    client: &DoorClient,
+    request: &ApiRecord,
+) -> Result<(), DemoFault> {
     let id = page::find_attribute(&request.body, "id").unwrap_or_default();
     if !person::is_there() {
-        page.print_line(Style::Plain, "There is no terminal to ask at, so the request expires.");
+        page.print_line(LineStyle::Plain, "There is no terminal to ask at, so the request expires.");
         return Ok(());
     }
     let seconds = stage::EXPIRES.as_secs();
     page.print_line(
-        Style::Bold,
+        LineStyle::Bold,
         &format!("Do you approve? Type y or n, then Enter. It expires after {seconds} s."),
     );
     let (outcome, note) = match person::ask_person(page, stage::EXPIRES) {
-        Answer::Yes => (DecisionOutcome::Approved, None),
-        Answer::No => (DecisionOutcome::Rejected, Some("not today")),
-        Answer::Closed => {
-            page.print_line(Style::Plain, "There is no more input, so the demo rejects it.");
+        PersonAnswer::Yes => (DecisionOutcome::Approved, None),
+        PersonAnswer::No => (DecisionOutcome::Rejected, Some("not today")),
+        PersonAnswer::Closed => {
+            page.print_line(LineStyle::Plain, "There is no more input, so the demo rejects it.");
             (DecisionOutcome::Rejected, Some("the terminal was closed"))
         }
-        Answer::Silence => {
-            page.print_line(Style::Plain, "No answer, so the request expires.");
+        PersonAnswer::Silence => {
+            page.print_line(LineStyle::Plain, "No answer, so the request expires.");
             return Ok(());
         }
     };
@@ -154,37 +162,39 @@ pub(super) fn decide_request(page: &Page, client: &DoorClient, request: &ApiReco
     if let Err(refusal) =
         client.rule_request(&id, &ApiRuling { outcome, note, hash, payload: None, choice: None })?
     {
-        page.print_line(Style::Plain, &refusal.message);
+        page.print_line(LineStyle::Plain, &refusal.message);
     }
     Ok(())
 }
 
 /// From the decision to the answer.
 pub(super) fn until_it_is_answered(
-    page: &Page,
+    page: &DemoPage,
     client: &DoorClient,
     root: &str,
     from: u64,
-) -> Result<ApiRecord, Fault> {
+) -> Result<ApiRecord, DemoFault> {
     for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
         match (record.kind.as_str(), record.code.as_deref()) {
             ("message", Some("final")) if own => return Ok(record),
             ("approval", Some(_)) => show_decision(page, &record),
-            ("outcome", Some(code)) if own => return Err(Fault::Failed(code.to_owned())),
+            ("outcome", Some(code)) if own => return Err(DemoFault::Failed(code.to_owned())),
             _ => {}
         }
     }
-    Err(Fault::Silent("the answer"))
+    Err(DemoFault::Silent("the answer"))
 }
 
-fn show_decision(page: &Page, record: &ApiRecord) {
+fn show_decision(page: &DemoPage, record: &ApiRecord) {
     let said = |name| page::find_attribute(&record.body, name).unwrap_or_default();
     let id = said("id");
     match said("outcome").as_str() {
-        "expired" => page.print_line(Style::Bad, &format!("Approval {id} has expired.")),
-        "approved" => page.print_line(Style::Good, &format!("Approval {id}: approved by {}.", said("by"))),
-        outcome => page.print_line(Style::Bad, &format!("Approval {id}: {outcome} by {}.", said("by"))),
+        "expired" => page.print_line(LineStyle::Bad, &format!("Approval {id} has expired.")),
+        "approved" => {
+            page.print_line(LineStyle::Good, &format!("Approval {id}: approved by {}.", said("by")))
+        }
+        outcome => page.print_line(LineStyle::Bad, &format!("Approval {id}: {outcome} by {}.", said("by"))),
     }
 }

@@ -31,14 +31,14 @@ const WHEN_IN_FILE: &str = "when: dangerous, ";
 const WHEN: &str = "when: always, ";
 
 /// The folder with the organism of `config/team`.
-pub(super) struct Stage {
+pub(super) struct DemoFolder {
     folder: PathBuf,
     program: PathBuf,
 }
 
-impl Stage {
+impl DemoFolder {
     /// Makes the folder anew. Without a person to approve, requests expire soon.
-    pub(super) fn lay_out(has_person: bool) -> Result<Stage, String> {
+    pub(super) fn lay_out(has_person: bool) -> Result<DemoFolder, String> {
         let program = std::env::current_exe().map_err(|e| format!("cannot tell which program runs: {e}"))?;
         let user = rustix::process::getuid().as_raw();
         let folder = std::env::temp_dir().join(format!("systole-demo-{user}"));
@@ -72,7 +72,7 @@ impl Stage {
             }
             fs::write(path, text).map_err(told)?;
         }
-        Ok(Stage { folder, program })
+        Ok(DemoFolder { folder, program })
     }
 
     pub(super) fn log_path(&self) -> PathBuf {
@@ -102,12 +102,12 @@ pub(super) fn has_python() -> bool {
 }
 
 /// The organism's process.
-pub(super) struct Actor {
+pub(super) struct DemoOrganism {
     child: Child,
     reached: RunFile,
 }
 
-impl Drop for Actor {
+impl Drop for DemoOrganism {
     fn drop(&mut self) {
         // The demo leaves no process behind, even after an error. A process that has already ended
         // cannot be killed, which is fine.
@@ -116,9 +116,9 @@ impl Drop for Actor {
     }
 }
 
-impl Actor {
+impl DemoOrganism {
     /// Starts the organism and waits until it reports its address.
-    pub(super) fn start(stage: &Stage) -> Result<Actor, String> {
+    pub(super) fn start(stage: &DemoFolder) -> Result<DemoOrganism, String> {
         let mut child = Command::new(&stage.program)
             .args(["run", "--organism"])
             .arg(stage.folder.join("organism.yaml"))
@@ -132,7 +132,7 @@ impl Actor {
         match (heard, RunFile::find_running(&stage.log_path())) {
             (Ok(words), Some(reached)) => {
                 drain_output(words);
-                Ok(Actor { child, reached })
+                Ok(DemoOrganism { child, reached })
             }
             (Ok(_), None) => {
                 drop(child.kill());

@@ -31,7 +31,7 @@ fn key_variables(provider: Provider) -> &'static [&'static str] {
 
 /// A model, and why it was chosen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::cli) struct Choice {
+pub(in crate::cli) struct ModelChoice {
     pub(in crate::cli) provider: Provider,
     /// Its name at its provider. Empty for a script.
     model: String,
@@ -48,7 +48,7 @@ pub(in crate::cli) fn choose_model(
     wanted: Option<Provider>,
     is_set: impl Fn(&str) -> bool,
     local: impl FnOnce() -> Option<LocalOllama>,
-) -> Choice {
+) -> ModelChoice {
     let key_of = |provider: Provider| key_variables(provider).iter().copied().find(|name| is_set(name));
     let mut found = rank_providers();
     found.retain(|one| key_of(*one).is_some());
@@ -63,13 +63,13 @@ pub(in crate::cli) fn choose_model(
     let variable = key_variables(provider).first().copied();
     let key = key_of(provider).map(|name| (name, true)).or(variable.map(|name| (name, false)));
     let others = if wanted.is_none() { found } else { Vec::new() };
-    Choice { provider, model, key, local, others }
+    ModelChoice { provider, model, key, local, others }
 }
 
-impl Choice {
+impl ModelChoice {
     /// The same provider with another model. `None` for a script, which has no models.
-    pub(super) fn with_model(self, model: &str) -> Option<Choice> {
-        (self.provider != Provider::Script).then(|| Choice { model: model.to_owned(), ..self })
+    pub(super) fn with_model(self, model: &str) -> Option<ModelChoice> {
+        (self.provider != Provider::Script).then(|| ModelChoice { model: model.to_owned(), ..self })
     }
 
     /// The model as written in the organism file.
@@ -140,7 +140,7 @@ fn in_yaml(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn chosen(wanted: Option<Provider>, set: &[&str]) -> Choice {
+    fn chosen(wanted: Option<Provider>, set: &[&str]) -> ModelChoice {
         choose_model(wanted, |name| set.contains(&name), || None)
     }
 

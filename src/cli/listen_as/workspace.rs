@@ -10,13 +10,13 @@ use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::ReplyContent;
 use systole_workspace::{CommandOrder, CommandStart, PreparedCommand, Workspace, WorkspaceSpec};
 
-use super::{Rules, report_fault, several_at_once};
+use super::{RuleWords, report_fault, several_at_once};
 use systole_carriers::{COMMANDS_WORD, CommandSandbox};
 
 /// Starts the commands of a workspace.
-struct Starter(CommandSandbox);
+struct CommandStarter(CommandSandbox);
 
-impl CommandStart for Starter {
+impl CommandStart for CommandStarter {
     fn command(&self, order: &CommandOrder<'_>) -> Result<PreparedCommand, String> {
         let ready = self.0.command(order.words, order.folder, order.session)?;
         let kept = ready.private.map(|private| Box::new(private) as Box<dyn Send>);
@@ -31,7 +31,7 @@ pub(super) fn run_workspace([root, name, state, time_ms]: [&str; 4], rest: &[&st
         rules => (rules, Ok(CommandSandbox::none())),
     };
     let opened = sandbox.and_then(|sandbox| {
-        let rules = Rules::from_words(rules)?;
+        let rules = RuleWords::from_words(rules)?;
         let spec = WorkspaceSpec {
             name: name.to_owned(),
             root: root.into(),
@@ -41,7 +41,7 @@ pub(super) fn run_workspace([root, name, state, time_ms]: [&str; 4], rest: &[&st
             shell: rules.find_rules("shell"),
             time_ms: time_ms.parse().map_err(|_| format!("{time_ms} is no time"))?,
         };
-        Workspace::open(spec, Arc::new(Starter(sandbox))).map_err(|fault| fault.to_string())
+        Workspace::open(spec, Arc::new(CommandStarter(sandbox))).map_err(|fault| fault.to_string())
     });
     match opened {
         Ok(workspace) => {

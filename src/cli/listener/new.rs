@@ -9,7 +9,7 @@ use serde_json::json;
 use systole_kit::schema::SchemaModel;
 
 use super::inserted;
-use super::plan::{self, Plan, Words};
+use super::plan::{self, ListenerPlan, TemplateWords};
 use crate::cli::exit::CommandExit;
 use crate::cli::fresh;
 use crate::cli::hindered;
@@ -23,7 +23,7 @@ use systole_core::types::ids::Name;
 /// Its files go below listeners/, its payloads and its entry into the organism's file, in which no other byte
 /// changes. Nothing is written over.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct New {
+pub(in crate::cli) struct NewCommand {
     #[command(flatten)]
     place: Place,
     /// What it is written in
@@ -57,7 +57,7 @@ fn list_talk_elements() -> impl Iterator<Item = String> {
     model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
 }
 
-impl New {
+impl NewCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.write_listener(screen).unwrap_or_else(|exit| exit)
@@ -80,7 +80,7 @@ impl New {
         }
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let words = Words::from_organism(&self.name, &organism, &folder, self.nats);
+        let words = TemplateWords::from_organism(&self.name, &organism, &folder, self.nats);
         let plan = self.choose_plan(screen, &words)?;
         let text = fs::read_to_string(path).map_err(|error| {
             hindered::report_unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
@@ -104,7 +104,7 @@ impl New {
         Ok(CommandExit::Done)
     }
 
-    fn choose_plan(&self, screen: Screen, words: &Words) -> Result<Plan, CommandExit> {
+    fn choose_plan(&self, screen: Screen, words: &TemplateWords) -> Result<ListenerPlan, CommandExit> {
         match self.language {
             Language::Shell if self.nats => {
                 let exit = screen.fail(CommandExit::Usage, "a shell script cannot connect to a broker");
@@ -137,7 +137,14 @@ impl New {
         Ok(text.replace('\\', "\\\\").replace('"', "\\\""))
     }
 
-    fn report_listener(&self, screen: Screen, folder: &Path, plan: &Plan, words: &Words, added: bool) {
+    fn report_listener(
+        &self,
+        screen: Screen,
+        folder: &Path,
+        plan: &ListenerPlan,
+        words: &TemplateWords,
+        added: bool,
+    ) {
         let file = self.place.file().display().to_string();
         let next = plan.next_commands();
         if screen.json {
@@ -164,7 +171,7 @@ impl New {
 }
 
 /// The organism file with the listener added, if its layout allows that.
-fn add_listener(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+fn add_listener(text: &str, words: &TemplateWords, plan: &ListenerPlan) -> Option<String> {
     let with_listener = inserted::insert_below(text, "listeners", &words.write_listener(plan))?;
     let with_payloads = inserted::insert_below(&with_listener, "payloads", &words.write_payloads())?;
     match words.write_bus() {
@@ -174,7 +181,7 @@ fn add_listener(text: &str, words: &Words, plan: &Plan) -> Option<String> {
 }
 
 /// The same for a file of any other layout, as a person would insert it.
-fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+fn by_hand(text: &str, words: &TemplateWords, plan: &ListenerPlan) -> Option<String> {
     let lines = words.write_listener(plan);
     let (name, keys) = lines.split_first()?;
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();

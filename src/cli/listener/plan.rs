@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::cli::fresh::Fresh;
+use crate::cli::fresh::NewFile;
 use crate::cli::place::quoted;
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
@@ -12,8 +12,8 @@ use systole_core::types::ids::Name;
 const BROKER: &str = "nats://127.0.0.1:4222";
 
 /// The texts to write.
-pub(super) struct Plan {
-    pub(super) files: Vec<Fresh>,
+pub(super) struct ListenerPlan {
+    pub(super) files: Vec<NewFile>,
     /// How it is reached, as written in the organism file.
     reach: String,
     once: bool,
@@ -24,7 +24,7 @@ pub(super) struct Plan {
     start: Option<String>,
 }
 
-impl Plan {
+impl ListenerPlan {
     /// The commands to run next.
     pub(super) fn next_commands(&self) -> Vec<String> {
         self.build.iter().chain([&self.test]).chain(&self.start).cloned().collect()
@@ -32,7 +32,7 @@ impl Plan {
 }
 
 /// The values for the templates.
-pub(super) struct Words {
+pub(super) struct TemplateWords {
     name: String,
     ask: String,
     answer: String,
@@ -46,14 +46,14 @@ pub(super) struct Words {
     keys: Option<String>,
 }
 
-impl Words {
+impl TemplateWords {
     /// `folder` is the organism file's folder, in which commands are run.
     pub(super) fn from_organism(
         name: &Name,
         organism: &OrganismFile,
         folder: &Path,
         over_nats: bool,
-    ) -> Words {
+    ) -> TemplateWords {
         let name = name.as_str().to_owned();
         let of = organism.composition.organism.as_str();
         let (broker, keys) = if organism.managed {
@@ -67,7 +67,7 @@ impl Words {
             let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();
             (broker, organism.bus_key.is_some().then(|| "keys".to_owned()))
         };
-        Words {
+        TemplateWords {
             ask: name.replace('.', "-"),
             answer: format!("{}-answer", name.replace('.', "-")),
             namespace: format!("https://xml-pipeline.org/ns/{of}/v1"),
@@ -95,8 +95,8 @@ impl Words {
         format!("listeners/{}{end}", self.name)
     }
 
-    fn new_file(&self, end: &str, template: &str) -> Fresh {
-        Fresh::new(self.file_name(end), self.fill_template(template))
+    fn new_file(&self, end: &str, template: &str) -> NewFile {
+        NewFile::new(self.file_name(end), self.fill_template(template))
     }
 
     /// How a program with this command is reached.
@@ -130,7 +130,7 @@ impl Words {
         Some(format!("nats: \"{broker}\""))
     }
 
-    pub(super) fn write_listener(&self, plan: &Plan) -> Vec<String> {
+    pub(super) fn write_listener(&self, plan: &ListenerPlan) -> Vec<String> {
         let mut lines = vec![
             format!("{}:", self.name),
             format!("  {}", plan.reach),
@@ -145,8 +145,8 @@ impl Words {
     }
 }
 
-pub(super) fn plan_shell(words: &Words) -> Plan {
-    Plan {
+pub(super) fn plan_shell(words: &TemplateWords) -> ListenerPlan {
+    ListenerPlan {
         files: vec![
             words.new_file(".sh", include_str!("templates/shell.sh")),
             words.new_file(".test.yaml", include_str!("templates/test.yaml")),
@@ -159,7 +159,7 @@ pub(super) fn plan_shell(words: &Words) -> Plan {
     }
 }
 
-pub(super) fn plan_python(words: &Words) -> Plan {
+pub(super) fn plan_python(words: &TemplateWords) -> ListenerPlan {
     // A worker over NATS is tested only by its function, because a test of the organism has no broker.
     let (program, end, test, runs) = match words.broker {
         Some(_) => {
@@ -172,7 +172,7 @@ pub(super) fn plan_python(words: &Words) -> Plan {
             "systole test",
         ),
     };
-    Plan {
+    ListenerPlan {
         files: vec![words.new_file(".py", program), words.new_file(end, test)],
         reach: words.write_reach(&["python3", &words.file_name(".py")]),
         once: false,
@@ -183,7 +183,7 @@ pub(super) fn plan_python(words: &Words) -> Plan {
 }
 
 /// `kit` is the kit's folder, as written in a manifest.
-pub(super) fn plan_rust(words: &Words, kit: &str) -> Plan {
+pub(super) fn plan_rust(words: &TemplateWords, kit: &str) -> ListenerPlan {
     let cargo = |verb: &str| format!("cargo {verb} --manifest-path {}", words.file_name("/Cargo.toml"));
     let (program, features) = match words.broker {
         Some(_) => (include_str!("templates/nats.rs.txt"), ", features = [\"nats\"]"),
@@ -192,11 +192,11 @@ pub(super) fn plan_rust(words: &Words, kit: &str) -> Plan {
     let manifest = words.fill_template(include_str!("templates/Cargo.toml.txt"));
     let manifest = manifest.replace("@FEATURES@", features).replace("@KIT@", kit);
     let built = format!("{}{}", words.file_name("/target/release/"), words.krate);
-    Plan {
+    ListenerPlan {
         files: vec![
-            Fresh::new(words.file_name("/Cargo.toml"), manifest),
+            NewFile::new(words.file_name("/Cargo.toml"), manifest),
             words.new_file("/src/main.rs", program),
-            Fresh::new(words.file_name("/.gitignore"), "/target\n".to_owned()),
+            NewFile::new(words.file_name("/.gitignore"), "/target\n".to_owned()),
         ],
         reach: words.write_reach(&[&built]),
         once: false,

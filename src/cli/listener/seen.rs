@@ -23,14 +23,14 @@ const ASIDE_BYTES: usize = 64 * 1024;
 const EXAMPLE_BYTES: usize = 200;
 
 /// Shows a program's other output line by line, and remembers how the program ended.
-pub(super) struct Ear {
+pub(super) struct OutputEar {
     screen: Screen,
     listener: Listener,
-    heard: Mutex<Heard>,
+    heard: Mutex<HeardOutput>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct HeardOutput {
     /// Output that is not shown yet; with `--json` all of it.
     said: Vec<u8>,
     ends: Vec<(String, bool)>,
@@ -38,7 +38,7 @@ struct Heard {
     bare: Option<Vec<u8>>,
 }
 
-impl Heard {
+impl HeardOutput {
     /// How to send a bare payload, if no reply came.
     fn suggest_wrapping(&self, listener: &Listener, tried: &TrialResult) -> Option<[String; 2]> {
         let bare = self.bare.as_ref().filter(|_| matches!(tried.end, TurnEnd::Gone(..)))?;
@@ -46,9 +46,9 @@ impl Heard {
     }
 }
 
-impl Ear {
-    pub(super) fn new(screen: Screen, listener: Listener) -> Ear {
-        Ear { screen, listener, heard: Mutex::default() }
+impl OutputEar {
+    pub(super) fn new(screen: Screen, listener: Listener) -> OutputEar {
+        OutputEar { screen, listener, heard: Mutex::default() }
     }
 
     fn hear_line(&self, line: &[u8]) {
@@ -59,7 +59,7 @@ impl Ear {
     }
 
     /// Shows the rest, and returns it with the ends of programs.
-    fn finish(&self) -> Heard {
+    fn finish(&self) -> HeardOutput {
         let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
         if !self.screen.json {
             self.hear_line(&heard.said);
@@ -68,7 +68,7 @@ impl Ear {
     }
 }
 
-impl delivery::ProgramEar for Ear {
+impl delivery::ProgramEar for OutputEar {
     fn aside(&self, said: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let room = ASIDE_BYTES.saturating_sub(heard.said.len());
@@ -123,7 +123,7 @@ fn write_wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
 }
 
 /// Shows the result, and returns its exit.
-pub(super) fn show_trial(screen: Screen, tried: &TrialResult, ear: &Ear) -> CommandExit {
+pub(super) fn show_trial(screen: Screen, tried: &TrialResult, ear: &OutputEar) -> CommandExit {
     let heard = ear.finish();
     if screen.json {
         screen.value(&as_json(tried, &heard, &ear.listener));
@@ -223,7 +223,7 @@ fn say_verdict(screen: Screen, n: usize, verdict: &ItemVerdict) {
     screen.say(format!("item {number}    {words}{person}"));
 }
 
-fn say_program(screen: Screen, tried: &TrialResult, heard: &Heard) {
+fn say_program(screen: Screen, tried: &TrialResult, heard: &HeardOutput) {
     if tried.late > 0 {
         let documents = if tried.late == 1 { " document" } else { " documents" };
         let words = " came after the reply, when the delivery was over: reply.stale-lease";
@@ -240,7 +240,7 @@ fn say_program(screen: Screen, tried: &TrialResult, heard: &Heard) {
     }
 }
 
-fn as_json(tried: &TrialResult, heard: &Heard, listener: &Listener) -> Value {
+fn as_json(tried: &TrialResult, heard: &HeardOutput, listener: &Listener) -> Value {
     let refusal = |refusal: &refusal::Refusal| json!(ApiRefusal::from(refusal));
     let before: Vec<Value> = tried
         .before

@@ -32,7 +32,7 @@ use systole_organism::trying::{self, TrialFault};
 /// Needs no running organism and writes no log. The program is started as an organism would start it; its
 /// reply is shown item by item, with what an organism would make of it. A call to a peer is shown, not made.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Trial {
+pub(in crate::cli) struct TrialCommand {
     #[command(flatten)]
     place: Place,
     /// A listener of the organism's file; or a program, with its path or with arguments
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Trial {
     timeout: Option<Duration>,
 }
 
-impl Trial {
+impl TrialCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -86,7 +86,7 @@ impl Trial {
         let Some(tried) = composition.listener(&listener).cloned() else {
             return Err(screen.fail(CommandExit::Configuration, "the trial has no listener"));
         };
-        let ear = Arc::new(seen::Ear::new(screen, tried));
+        let ear = Arc::new(seen::OutputEar::new(screen, tried));
         let trial = trying::ListenerTrial {
             composition,
             listener,

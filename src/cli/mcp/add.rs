@@ -33,7 +33,7 @@ const FILES: [&str; 2] = [".mcp.json", "server.json"];
 /// that may be secrets are passed on and not copied; arguments that may be secrets are refused. `systole mcp pin NAME`
 /// installs and pins the server.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Add {
+pub(in crate::cli) struct AddCommand {
     #[command(flatten)]
     place: Place,
     /// The server, and the name of its listener
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Add {
     from: Option<PathBuf>,
 }
 
-impl Add {
+impl AddCommand {
     pub(super) fn run(&self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(180);
 /// and asked for its tools. Their names, descriptions and schemas go to schemas/mcp/NAME.pin.json beside the organism's
 /// file, and from then on the server is used only as long as it lists exactly these.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct Pin {
+pub(in crate::cli) struct PinCommand {
     #[command(flatten)]
     place: Place,
     /// The listener; without a name every listener with `mcp`
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Pin {
     upgrade: bool,
 }
 
-impl Pin {
+impl PinCommand {
     pub(super) fn run(&self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)

@@ -77,10 +77,10 @@ async fn found_or_started(
     place: &Place,
     log: &Path,
     sources: &[TokenSource],
-) -> Result<(RunFile, Option<Served>), CommandExit> {
+) -> Result<(RunFile, Option<ServedOrganism>), CommandExit> {
     let mut found = find_running(log).await;
     if found.is_none() {
-        match Box::pin(Served::start(screen, place, sources)).await {
+        match Box::pin(ServedOrganism::start(screen, place, sources)).await {
             Ok(served) => return Ok((served.run.clone(), Some(served))),
             // Another host may have started one at the same moment.
             Err(CommandExit::Unavailable) => found = find_running(log).await,
@@ -146,15 +146,19 @@ fn no_guest(screen: Screen) -> CommandExit {
 }
 
 /// An organism that this command started, with a door on this machine.
-struct Served {
+struct ServedOrganism {
     organism: Organism,
     door: HttpDoor,
     posted: PostedRunFile,
     run: RunFile,
 }
 
-impl Served {
-    async fn start(screen: Screen, place: &Place, sources: &[TokenSource]) -> Result<Served, CommandExit> {
+impl ServedOrganism {
+    async fn start(
+        screen: Screen,
+        place: &Place,
+        sources: &[TokenSource],
+    ) -> Result<ServedOrganism, CommandExit> {
         let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let file = place.organism(screen)?;
         let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
@@ -178,12 +182,12 @@ impl Served {
         };
         let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
         screen.say(format!("{} runs as process {}, as long as its host does", run.organism, run.pid));
-        Ok(Served { organism, door, posted, run })
+        Ok(ServedOrganism { organism, door, posted, run })
     }
 
     /// Stops the organism. Returns the exit if it did not end as it should.
     async fn stop(self, screen: Screen) -> Option<CommandExit> {
-        let Served { organism, door, posted, .. } = self;
+        let ServedOrganism { organism, door, posted, .. } = self;
         let wait = here::stop_wait(&posted);
         let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
         // A client that still reads sees the end of its connection.

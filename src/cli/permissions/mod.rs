@@ -12,7 +12,7 @@ use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use systole_config::OrganismFile;
-use systole_organism::permissions::{self, Party, Right, ServerSettings};
+use systole_organism::permissions::{self, BrokerParty, BrokerRight, ServerSettings};
 use systole_system::keyfiles::{self, KeyFilesFault};
 
 /// The default port of a nats-server.
@@ -27,7 +27,7 @@ const PORT: u16 = 4222;
 #[command(after_help = "Examples:
   systole permissions
   systole permissions --nats-config --keys keys")]
-pub(super) struct Permissions {
+pub(super) struct PermissionsCommand {
     #[command(flatten)]
     place: Place,
     /// As the pump's part alone needs it: every listener has a user
@@ -54,7 +54,7 @@ enum PumpAlone {
     Pump,
 }
 
-impl Permissions {
+impl PermissionsCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -90,7 +90,7 @@ impl Permissions {
         &self,
         screen: Screen,
         file: &OrganismFile,
-        parties: &[Party],
+        parties: &[BrokerParty],
     ) -> Result<(), CommandExit> {
         let beside = |given: &Option<PathBuf>, name: &str| {
             let folder = given.clone().unwrap_or_else(|| self.place.directory().join(name));
@@ -114,7 +114,7 @@ impl Permissions {
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], find_port(file))));
         let (organism, keeps_log) = (&file.composition.organism, file.log_kept.is_some());
         let server = ServerSettings { organism, listen, store, keeps_log };
-        let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
+        let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
         let text = permissions::write_configuration(&server, &with_keys);
         if screen.json {
             let keys: serde_json::Map<String, Value> =
@@ -182,9 +182,9 @@ fn find_port(file: &OrganismFile) -> u16 {
     named.and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
 }
 
-fn as_json(file: &OrganismFile, parties: &[Party]) -> Value {
-    let all = |rights: &[Right]| {
-        let one = |right: &Right| json!({"subject": right.subject, "words": right.words});
+fn as_json(file: &OrganismFile, parties: &[BrokerParty]) -> Value {
+    let all = |rights: &[BrokerRight]| {
+        let one = |right: &BrokerRight| json!({"subject": right.subject, "words": right.words});
         rights.iter().map(one).collect::<Vec<_>>()
     };
     let parties: Vec<Value> = (parties.iter())
@@ -198,7 +198,7 @@ fn as_json(file: &OrganismFile, parties: &[Party]) -> Value {
 }
 
 /// The same for people. Rights for one purpose are grouped.
-fn describe_parties(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
+fn describe_parties(file: &OrganismFile, parties: &[BrokerParty]) -> Vec<String> {
     let at = match &file.bus {
         Some(bus) => format!(", over {bus}"),
         None if file.managed => ", over a broker of its own".to_owned(),

@@ -6,7 +6,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::found::{Declared, Schemas};
+use super::found::{DeclaredElement, FoundSchemas};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 
@@ -22,8 +22,8 @@ pub(super) struct AsJson {
 impl AsJson {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let schemas = Schemas::read_schemas(&self.place, screen)?;
-        let Declared { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
+        let schemas = FoundSchemas::read_schemas(&self.place, screen)?;
+        let DeclaredElement { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let Some(drawn) = model.json_schema(&local) else {
             return Err(schemas.report_unknown(screen, &self.element));
         };

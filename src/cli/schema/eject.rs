@@ -19,12 +19,12 @@ use systole_core::types::composition::Schema;
 use systole_core::types::ids::Digest;
 
 #[derive(Args, Debug)]
-pub(super) struct Eject {
+pub(super) struct EjectCommand {
     #[command(flatten)]
     place: Place,
 }
 
-impl Eject {
+impl EjectCommand {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         self.place.write_what_is_said(screen)?;

@@ -18,7 +18,7 @@ use systole_core::rules::introspection::META_XSD;
 use systole_core::types::composition::Schema;
 
 /// The schemas that can be requested.
-pub(super) struct Schemas {
+pub(super) struct FoundSchemas {
     /// Those of the file, and the vocabularies that it uses.
     own: Vec<Schema>,
     /// The other schemas of the house.
@@ -26,14 +26,14 @@ pub(super) struct Schemas {
 }
 
 /// A declared element.
-pub(super) struct Declared<'s> {
+pub(super) struct DeclaredElement<'s> {
     pub(super) schema: &'s Schema,
     pub(super) model: SchemaModel,
     pub(super) local: String,
 }
 
-impl Schemas {
-    pub(super) fn read_schemas(place: &Place, screen: Screen) -> Result<Schemas, CommandExit> {
+impl FoundSchemas {
+    pub(super) fn read_schemas(place: &Place, screen: Screen) -> Result<FoundSchemas, CommandExit> {
         let schemas = place.organism(screen)?.composition.schemas;
         // The core and envelope schemas come first, and are the same in every file of this version.
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
@@ -50,7 +50,7 @@ impl Schemas {
         ];
         let house = house.into_iter().filter(|(name, _)| own.iter().all(|schema| schema.name != *name));
         let house = house.map(|(name, text)| Schema { name: name.to_owned(), text: Arc::from(text) });
-        Ok(Schemas { house: house.collect(), own })
+        Ok(FoundSchemas { house: house.collect(), own })
     }
 
     /// The schema made from `payloads`.
@@ -84,7 +84,11 @@ impl Schemas {
     }
 
     /// The one schema that declares an element, named by its local name or as `{namespace}name`.
-    pub(super) fn find_declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, CommandExit> {
+    pub(super) fn find_declaring(
+        &self,
+        screen: Screen,
+        element: &str,
+    ) -> Result<DeclaredElement<'_>, CommandExit> {
         let mut found = find_declared(&self.own, element);
         if found.is_empty() {
             found = find_declared(&self.house, element);
@@ -138,7 +142,7 @@ fn list_models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, SchemaModel
         .filter_map(move |schema| Some((schema, SchemaModel::read_among(&schema.text, &among).ok()?)))
 }
 
-fn find_declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
+fn find_declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<DeclaredElement<'s>> {
     let parts = element.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let (namespace, local) = parts.map_or((None, element), |(namespace, local)| (Some(namespace), local));
     let fits = |model: &SchemaModel| {
@@ -146,9 +150,9 @@ fn find_declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> 
             && model.elements().any(|name| name == local)
     };
     let found = list_models(schemas).filter(|(_, model)| fits(model));
-    found.map(|(schema, model)| Declared { schema, model, local: local.to_owned() }).collect()
+    found.map(|(schema, model)| DeclaredElement { schema, model, local: local.to_owned() }).collect()
 }
 
-fn qualify_name(one: &Declared<'_>) -> String {
+fn qualify_name(one: &DeclaredElement<'_>) -> String {
     format!("{{{}}}{}", one.model.target_namespace(), one.local)
 }

@@ -15,12 +15,12 @@ const QUIET: Duration = Duration::from_secs(2);
 /// Calls below an answer that wait for someone who is away.
 #[derive(Default)]
 pub(super) struct AwaitedParty {
-    waits: Option<Wait>,
+    waits: Option<PartyWait>,
     /// The outage that the sender was told of.
     told: Option<String>,
 }
 
-struct Wait {
+struct PartyWait {
     since: Instant,
     record: ApiRecord,
     outage: String,
@@ -38,7 +38,7 @@ impl AwaitedParty {
                 let listener = record.to.as_deref().and_then(|to| Name::parse(to).ok());
                 let who = listener.map_or_else(|| outage.clone(), |to| outage_words(&outage, &to));
                 let words = if words.is_empty() || words == who { who } else { format!("{who}: {words}") };
-                Some(Wait { since: Instant::now(), record: record.clone(), outage, words })
+                Some(PartyWait { since: Instant::now(), record: record.clone(), outage, words })
             }
             _ => None,
         };

@@ -14,7 +14,7 @@ const AROUND_WORDS: [&str; 3] = ["attempt_completion", "result", "final-report"]
 
 /// The kind of a phrase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-enum Kind {
+enum PhraseKind {
     #[default]
     Says,
     Thinks,
@@ -24,8 +24,8 @@ enum Kind {
 
 /// The current phrase.
 #[derive(Debug, Default)]
-pub(super) struct Phrase {
-    kind: Kind,
+pub(super) struct SpokenPhrase {
+    kind: PhraseKind,
     /// Its text. For a call its fields, as `name="value`.
     text: String,
     /// A tag that has begun.
@@ -41,9 +41,9 @@ pub(super) struct Phrase {
     is_fresh: bool,
 }
 
-impl Phrase {
-    pub(super) fn new() -> Phrase {
-        Phrase { is_fresh: true, ..Phrase::default() }
+impl SpokenPhrase {
+    pub(super) fn new() -> SpokenPhrase {
+        SpokenPhrase { is_fresh: true, ..SpokenPhrase::default() }
     }
 
     /// Takes text that continues the earlier text.
@@ -58,7 +58,8 @@ impl Phrase {
     /// Takes complete text.
     pub(super) fn set_text(&mut self, words: &str) {
         let text = words.get(..words.floor_char_boundary(KEPT)).unwrap_or_default();
-        *self = Phrase { text: text.to_owned(), is_over: true, is_whole: true, ..Phrase::default() };
+        *self =
+            SpokenPhrase { text: text.to_owned(), is_over: true, is_whole: true, ..SpokenPhrase::default() };
     }
 
     /// Whether it came as a whole. For any other phrase the end matters most.
@@ -68,15 +69,15 @@ impl Phrase {
 
     /// Whether there is nothing to show yet.
     pub(super) fn is_blank(&self) -> bool {
-        self.kind == Kind::Says && self.text.trim().is_empty()
+        self.kind == PhraseKind::Says && self.text.trim().is_empty()
     }
 
     /// The text before it, after the listener's name.
     pub(super) fn lead(&self) -> String {
         match &self.kind {
-            Kind::Says => ": ".to_owned(),
-            Kind::Thinks => " thinks: ".to_owned(),
-            Kind::Calls(name) => format!(" → {name}: "),
+            PhraseKind::Says => ": ".to_owned(),
+            PhraseKind::Thinks => " thinks: ".to_owned(),
+            PhraseKind::Calls(name) => format!(" → {name}: "),
         }
     }
 
@@ -84,7 +85,7 @@ impl Phrase {
     pub(super) fn text(&self) -> String {
         let text = read_entities(&self.text);
         let text = match &self.kind {
-            Kind::Calls(_) if text.trim_start().starts_with('{') => fields_of_json(&text),
+            PhraseKind::Calls(_) if text.trim_start().starts_with('{') => fields_of_json(&text),
             _ => text,
         };
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -127,7 +128,7 @@ impl Phrase {
 
     fn push_letter(&mut self, character: char) {
         let is_blank = character.is_whitespace();
-        if let Kind::Calls(_) = self.kind {
+        if let PhraseKind::Calls(_) = self.kind {
             if !self.is_over {
                 if !is_blank && !self.has_value && !self.open.is_empty() {
                     self.begin_value();
@@ -139,17 +140,17 @@ impl Phrase {
             }
         }
         if self.is_over && !is_blank {
-            self.begin_kind(Kind::Says);
+            self.begin_kind(PhraseKind::Says);
         }
         self.is_fresh = character == '\n' || (self.is_fresh && is_blank);
         // Of spoken text, only the current line is shown.
-        if character == '\n' && self.kind == Kind::Says {
+        if character == '\n' && self.kind == PhraseKind::Says {
             self.is_over = true;
         }
         self.text.push(character);
     }
 
-    fn begin_kind(&mut self, kind: Kind) {
+    fn begin_kind(&mut self, kind: PhraseKind) {
         (self.kind, self.is_over, self.has_value, self.is_whole) = (kind, false, false, false);
         self.text.clear();
         self.open.clear();
@@ -170,13 +171,13 @@ impl Phrase {
         if tag.starts_with(['!', '?']) {
             return;
         }
-        if self.kind == Kind::Thinks && !self.is_over {
+        if self.kind == PhraseKind::Thinks && !self.is_over {
             return match is_end && THOUGHTS.contains(&name) {
                 true => (self.is_over, self.is_fresh) = (true, true),
                 false => self.push_literal(&format!("{tag}>")),
             };
         }
-        if matches!(self.kind, Kind::Calls(_)) && !self.is_over {
+        if matches!(self.kind, PhraseKind::Calls(_)) && !self.is_over {
             return self.in_call(name, inside, is_end, tag.ends_with('/'));
         }
         if AROUND_WORDS.contains(&name) {
@@ -186,9 +187,9 @@ impl Phrase {
             return self.push_literal(&format!("{tag}>"));
         }
         if THOUGHTS.contains(&name) {
-            return self.begin_kind(Kind::Thinks);
+            return self.begin_kind(PhraseKind::Thinks);
         }
-        self.begin_kind(Kind::Calls(name.to_owned()));
+        self.begin_kind(PhraseKind::Calls(name.to_owned()));
         self.read_attributes(inside);
         self.is_over = tag.ends_with('/');
     }
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     fn of(pieces: &[&str]) -> String {
-        let mut phrase = Phrase::new();
+        let mut phrase = SpokenPhrase::new();
         pieces.iter().for_each(|piece| phrase.push_text(piece));
         phrase.lead() + &phrase.text()
     }
@@ -349,14 +350,14 @@ mod tests {
         let mut dice = 7_u32;
         let alphabet: Vec<char> = "<>/=\"' \n{}:,\\aé☕!?thinking".chars().collect();
         for _ in 0..2000 {
-            let mut phrase = Phrase::new();
+            let mut phrase = SpokenPhrase::new();
             for _ in 0..60 {
                 dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 phrase.push_text(&alphabet[(dice >> 16) as usize % alphabet.len()].to_string());
             }
             let _shown = phrase.lead() + &phrase.text();
         }
-        let mut phrase = Phrase::new();
+        let mut phrase = SpokenPhrase::new();
         (0..3000).for_each(|_| phrase.push_text("é☕ "));
         assert!(phrase.text.len() <= KEPT, "{}", phrase.text.len());
     }

@@ -8,8 +8,8 @@ use std::io::IsTerminal as _;
 use systole_kit::writer::visible;
 
 use super::Screen;
-use super::phrase::Phrase;
-use crate::cli::awaited::{Work, describe_work};
+use super::phrase::SpokenPhrase;
+use crate::cli::awaited::{OpenWork, describe_work};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
@@ -27,23 +27,23 @@ const SPEAKERS: usize = 64;
 const GLANCE: u64 = 250;
 
 /// A thread and a call in it.
-type Place = (String, String);
+type ThreadCall = (String, String);
 
 /// The line.
-pub(super) struct Tail {
+pub(super) struct LiveTail {
     screen: Screen,
     /// Whether the output is a terminal.
     watched: bool,
     /// The phrase of each call, with the turn and the attempt.
-    phrases: HashMap<Place, ((u32, u32), Phrase)>,
+    phrases: HashMap<ThreadCall, ((u32, u32), SpokenPhrase)>,
     /// The call whose words the line shows.
-    last: Option<Place>,
+    last: Option<ThreadCall>,
     /// The last line, without the picture.
     line: String,
     /// Ticks since the last words.
     quiet: u32,
     /// Who works, until a record may have changed that.
-    work: Option<Vec<Work>>,
+    work: Option<Vec<OpenWork>>,
     /// The picture of the run, whether a record may have changed it, and when it was read.
     picture: Option<RunPicture>,
     is_old: bool,
@@ -53,18 +53,18 @@ pub(super) struct Tail {
 }
 
 /// The next output begins on a new line.
-impl Drop for Tail {
+impl Drop for LiveTail {
     fn drop(&mut self) {
         self.clear_shown();
     }
 }
 
-impl Tail {
-    pub(super) fn new(screen: Screen) -> Tail {
+impl LiveTail {
+    pub(super) fn new(screen: Screen) -> LiveTail {
         let watched = !screen.json && std::io::stderr().is_terminal();
         let phrases = HashMap::new();
         let (last, work, picture) = (None, None, None);
-        Tail {
+        LiveTail {
             screen,
             watched,
             phrases,
@@ -89,9 +89,9 @@ impl Tail {
             self.phrases.clear();
         }
         let turn = (spoken.turn, spoken.attempt);
-        let (of, phrase) = self.phrases.entry(place.clone()).or_insert_with(|| (turn, Phrase::new()));
+        let (of, phrase) = self.phrases.entry(place.clone()).or_insert_with(|| (turn, SpokenPhrase::new()));
         if std::mem::replace(of, turn) != turn {
-            *phrase = Phrase::new();
+            *phrase = SpokenPhrase::new();
         }
         if spoken.whole {
             phrase.set_text(&spoken.words);
@@ -143,7 +143,7 @@ impl Tail {
     }
 
     /// Runs once per second: shows who works, unless a listener is speaking.
-    pub(super) fn tick_second(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+    pub(super) fn tick_second(&mut self, at_work: impl FnOnce() -> Vec<OpenWork>) {
         self.quiet = self.quiet.saturating_add(1);
         if !self.watched {
             return;

@@ -10,8 +10,8 @@ use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use super::super::here as process;
 use super::super::signals::Signals;
-use super::way::{Decided, Elsewhere, Next, Way};
-use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, report_receipt, too_late};
+use super::way::{NextEvent, OrderResult, OtherProcess, ParcelWay};
+use super::{AnswerWaiter, CommandExit, OutgoingParcel, Place, Screen, not_taken, report_receipt, too_late};
 use crate::cli::elsewhere::{OrganismElsewhere, report_silence};
 use crate::cli::refused;
 use systole_core::types::ids::ThreadId;
@@ -26,16 +26,16 @@ pub(in crate::cli) fn send_elsewhere(
     screen: Screen,
     client: Arc<DoorClient>,
     log: Option<&Path>,
-    parcel: &Parcel,
+    parcel: &OutgoingParcel,
 ) -> Option<CommandExit> {
-    let elsewhere = Elsewhere { client, log: log.map(Path::to_owned) };
+    let elsewhere = OtherProcess { client, log: log.map(Path::to_owned) };
     let mut came = None;
     let exit = process::with_runtime(screen, async {
         let mut signals = match Signals::listen(screen) {
             Ok(signals) => signals,
             Err(exit) => return *came.insert(exit),
         };
-        came = Box::pin(send_and_wait(screen, &Way::Elsewhere(&elsewhere), parcel, &mut signals)).await;
+        came = Box::pin(send_and_wait(screen, &ParcelWay::Elsewhere(&elsewhere), parcel, &mut signals)).await;
         came.unwrap_or(CommandExit::Unavailable)
     });
     came.map(|_| exit)
@@ -45,23 +45,27 @@ pub(in crate::cli) fn send_elsewhere(
 pub(in crate::cli) fn send_afar(
     screen: Screen,
     organism: &OrganismElsewhere,
-    parcel: &Parcel,
+    parcel: &OutgoingParcel,
 ) -> CommandExit {
     send_elsewhere(screen, organism.client.clone(), None, parcel).unwrap_or_else(|| organism.report_gone())
 }
 
 /// The whole way through an organism in this process.
-pub(in crate::cli) fn send_here(screen: Screen, place: &Place, parcel: &Parcel) -> CommandExit {
+pub(in crate::cli) fn send_here(screen: Screen, place: &Place, parcel: &OutgoingParcel) -> CommandExit {
     process::with_runtime(screen, async {
         Box::pin(try_here(screen, place, parcel)).await.unwrap_or_else(|e| e)
     })
 }
 
-async fn try_here(screen: Screen, place: &Place, parcel: &Parcel) -> Result<CommandExit, CommandExit> {
+async fn try_here(
+    screen: Screen,
+    place: &Place,
+    parcel: &OutgoingParcel,
+) -> Result<CommandExit, CommandExit> {
     let file = place.organism(screen)?;
     let mut signals = Signals::listen(screen)?;
     let organism = Box::pin(process::start_organism(screen, place, file)).await?;
-    let exit = Box::pin(send_and_wait(screen, &Way::Here(&organism), parcel, &mut signals)).await;
+    let exit = Box::pin(send_and_wait(screen, &ParcelWay::Here(&organism), parcel, &mut signals)).await;
     let exit = exit
         .unwrap_or_else(|| screen.fail(CommandExit::Unavailable, "the organism ended before it answered"));
     // Other pending replies may arrive during the grace period, but not longer.
@@ -75,8 +79,8 @@ async fn try_here(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Comm
 /// Hands the payload to an organism and waits for its answer; `None` if no organism took it.
 pub(in crate::cli) async fn send_and_wait(
     screen: Screen,
-    way: &Way<'_>,
-    parcel: &Parcel,
+    way: &ParcelWay<'_>,
+    parcel: &OutgoingParcel,
     signals: &mut Signals,
 ) -> Option<CommandExit> {
     let until = parcel.timeout.map(|limit| Instant::now() + limit);
@@ -90,10 +94,10 @@ pub(in crate::cli) async fn send_and_wait(
         }
     };
     let receipt = match decided {
-        Decided::Done(receipt) => receipt,
-        Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
-        Decided::NoOrganism => return None,
-        Decided::Unheard(fault) => return Some(report_silence(screen, &fault)),
+        OrderResult::Done(receipt) => receipt,
+        OrderResult::Refused(refusal) => return Some(not_taken(screen, &refusal)),
+        OrderResult::NoOrganism => return None,
+        OrderResult::Unheard(fault) => return Some(report_silence(screen, &fault)),
     };
     report_receipt(screen, &receipt, parcel);
     if !parcel.wait {
@@ -117,20 +121,20 @@ pub(in crate::cli) async fn send_and_wait(
 }
 
 /// If a person asked in words and interrupts, the work is cancelled too; a sent payload continues.
-async fn handle_interrupt(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) {
+async fn handle_interrupt(screen: Screen, way: &ParcelWay<'_>, receipt: &ApiReceipt, spoken: bool) {
     let goes_on = match way {
-        Way::Here(_) => " goes on at the next start",
-        Way::Elsewhere(_) => " goes on",
+        ParcelWay::Here(_) => " goes on at the next start",
+        ParcelWay::Elsewhere(_) => " goes on",
     };
     let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
     let Some(thread) = thread else {
         return screen.say(format!("stopping; thread {}{goes_on}", receipt.thread));
     };
     match way.cancel_thread(&thread).await {
-        Decided::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
-        Decided::Refused(refusal) => refused::say(screen, &refusal),
-        Decided::NoOrganism => screen.say(describe_stopped(&receipt.thread)),
-        Decided::Unheard(unheard) => {
+        OrderResult::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
+        OrderResult::Refused(refusal) => refused::say(screen, &refusal),
+        OrderResult::NoOrganism => screen.say(describe_stopped(&receipt.thread)),
+        OrderResult::Unheard(unheard) => {
             screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));
             screen.say(format!("  try: systole cancel {}", receipt.thread));
         }
@@ -151,8 +155,13 @@ async fn ended_by<T>(until: Option<Instant>, work: impl Future<Output = T>) -> O
 }
 
 /// Follows the log until the answer comes, and shows progress reports.
-async fn wait_for_answer(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) -> CommandExit {
-    let mut waiter = Waiter::new(screen, receipt, spoken, way);
+async fn wait_for_answer(
+    screen: Screen,
+    way: &ParcelWay<'_>,
+    receipt: &ApiReceipt,
+    spoken: bool,
+) -> CommandExit {
+    let mut waiter = AnswerWaiter::new(screen, receipt, spoken, way);
     if way.is_paused(&receipt.thread)
         && let Some(exit) = waiter.exit_if_held()
     {
@@ -174,22 +183,22 @@ async fn wait_for_answer(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, sp
             }
         };
         match next {
-            Next::Record(record) => {
+            NextEvent::Record(record) => {
                 if let Some(exit) = waiter.take_record(&record) {
                     return exit;
                 }
             }
-            Next::Spoken(spoken) => waiter.take_report(&spoken),
-            Next::Fallen(words) => waiter.print_message(&words),
-            Next::Ended => {
+            NextEvent::Spoken(spoken) => waiter.take_report(&spoken),
+            NextEvent::Fallen(words) => waiter.print_message(&words),
+            NextEvent::Ended => {
                 drop(waiter);
                 return screen.fail(CommandExit::Unavailable, describe_stopped(&receipt.thread));
             }
-            Next::Fault(fault) => {
+            NextEvent::Fault(fault) => {
                 drop(waiter);
                 return process::log_fault(screen, &fault);
             }
-            Next::Unheard(fault) => {
+            NextEvent::Unheard(fault) => {
                 drop(waiter);
                 return report_silence(screen, &fault);
             }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Parcel;
-use crate::cli::awaited::{UpToAPerson, Work, at_work, draw_picture, is_paused, waits_for_a_person};
+use super::OutgoingParcel;
+use crate::cli::awaited::{OpenWork, UpToAPerson, at_work, draw_picture, is_paused, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault};
-use systole_doors::events::{Follower, FollowerBatch, ProgressFollower};
+use systole_doors::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use systole_doors::remote_log::RemoteLog;
 use systole_log::sqlite;
 use systole_organism::running::{ClientMessage, Organism};
@@ -27,7 +27,7 @@ use systole_queries::picture::RunPicture;
 /// Most events that were read and wait to be shown; further ones wait in the organism.
 const AHEAD: usize = 64;
 /// The result of an order.
-pub(in crate::cli) enum Decided<T> {
+pub(in crate::cli) enum OrderResult<T> {
     /// It is on disk.
     Done(T),
     /// It is refused.
@@ -38,25 +38,25 @@ pub(in crate::cli) enum Decided<T> {
     Unheard(DoorClientFault),
 }
 
-impl<T> From<Result<Result<T, Box<ApiRefusal>>, DoorClientFault>> for Decided<T> {
-    fn from(answered: Result<Result<T, Box<ApiRefusal>>, DoorClientFault>) -> Decided<T> {
+impl<T> From<Result<Result<T, Box<ApiRefusal>>, DoorClientFault>> for OrderResult<T> {
+    fn from(answered: Result<Result<T, Box<ApiRefusal>>, DoorClientFault>) -> OrderResult<T> {
         match answered {
-            Ok(Ok(done)) => Decided::Done(done),
-            Ok(Err(refusal)) => Decided::Refused(refusal),
-            Err(DoorClientFault::Unreachable { .. }) => Decided::NoOrganism,
-            Err(unheard) => Decided::Unheard(unheard),
+            Ok(Ok(done)) => OrderResult::Done(done),
+            Ok(Err(refusal)) => OrderResult::Refused(refusal),
+            Err(DoorClientFault::Unreachable { .. }) => OrderResult::NoOrganism,
+            Err(unheard) => OrderResult::Unheard(unheard),
         }
     }
 }
 
 /// An organism in another process.
-pub(in crate::cli) struct Elsewhere {
+pub(in crate::cli) struct OtherProcess {
     pub(in crate::cli) client: Arc<DoorClient>,
     /// Its log; `None` if that is on another machine.
     pub(in crate::cli) log: Option<PathBuf>,
 }
 
-impl Elsewhere {
+impl OtherProcess {
     /// Runs a look at the log as it is now. A log that cannot be read shows nothing.
     fn look_at_log<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match &self.log {
@@ -68,41 +68,43 @@ impl Elsewhere {
 }
 
 /// The organism that a parcel goes to.
-pub(in crate::cli) enum Way<'a> {
+pub(in crate::cli) enum ParcelWay<'a> {
     /// In this process.
     Here(&'a Organism),
     /// In another one.
-    Elsewhere(&'a Elsewhere),
+    Elsewhere(&'a OtherProcess),
 }
 
-impl Way<'_> {
+impl ParcelWay<'_> {
     /// Hands the parcel in.
-    pub(super) async fn hand_in(&self, parcel: &Parcel) -> Decided<ApiReceipt> {
+    pub(super) async fn hand_in(&self, parcel: &OutgoingParcel) -> OrderResult<ApiReceipt> {
         match self {
-            Way::Here(organism) => hand_here(organism, parcel).await,
-            Way::Elsewhere(elsewhere) => {
+            ParcelWay::Here(organism) => hand_here(organism, parcel).await,
+            ParcelWay::Elsewhere(elsewhere) => {
                 let (client, parcel) = (elsewhere.client.clone(), parcel.clone());
-                run_apart(move || parcel.post_to(&client)).await.map_or(Decided::NoOrganism, Decided::from)
+                run_apart(move || parcel.post_to(&client))
+                    .await
+                    .map_or(OrderResult::NoOrganism, OrderResult::from)
             }
         }
     }
 
     /// Ends a thread and everything below it.
-    pub(super) async fn cancel_thread(&self, thread: &ThreadId) -> Decided<()> {
+    pub(super) async fn cancel_thread(&self, thread: &ThreadId) -> OrderResult<()> {
         match self {
-            Way::Here(organism) => {
+            ParcelWay::Here(organism) => {
                 match organism.handle().cancel_thread(Name::operator(), thread.clone()).await {
-                    Some(SenderReply::Done | SenderReply::Receipt(..)) => Decided::Done(()),
+                    Some(SenderReply::Done | SenderReply::Receipt(..)) => OrderResult::Done(()),
                     Some(SenderReply::Refused(refusal)) => {
-                        Decided::Refused(Box::new(ApiRefusal::from(&*refusal)))
+                        OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal)))
                     }
-                    None => Decided::NoOrganism,
+                    None => OrderResult::NoOrganism,
                 }
             }
-            Way::Elsewhere(elsewhere) => {
+            ParcelWay::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
                 let cancelled = run_apart(move || client.cancel_thread(thread.as_str())).await;
-                cancelled.map_or(Decided::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
+                cancelled.map_or(OrderResult::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }
     }
@@ -118,9 +120,9 @@ impl Way<'_> {
     }
 
     /// Who works on a thread and below it. Another machine is not asked each second.
-    pub(super) fn at_work(&self, thread: &str) -> Vec<Work> {
+    pub(super) fn at_work(&self, thread: &str) -> Vec<OpenWork> {
         match self {
-            Way::Elsewhere(Elsewhere { log: None, .. }) => Vec::new(),
+            ParcelWay::Elsewhere(OtherProcess { log: None, .. }) => Vec::new(),
             _ => self.look_at_log(|reader| at_work(reader, thread)),
         }
     }
@@ -128,7 +130,7 @@ impl Way<'_> {
     /// The picture of the newest run in a thread. Another machine is not asked each second.
     pub(super) fn read_picture(&self, thread: &str) -> Option<RunPicture> {
         match self {
-            Way::Elsewhere(Elsewhere { log: None, .. }) => None,
+            ParcelWay::Elsewhere(OtherProcess { log: None, .. }) => None,
             _ => self.look_at_log(|reader| draw_picture(reader, thread)),
         }
     }
@@ -141,39 +143,45 @@ impl Way<'_> {
 
     fn look_at_log<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
-            Way::Here(organism) => look(&**organism.handle().reader()),
-            Way::Elsewhere(elsewhere) => elsewhere.look_at_log(look),
+            ParcelWay::Here(organism) => look(&**organism.handle().reader()),
+            ParcelWay::Elsewhere(elsewhere) => elsewhere.look_at_log(look),
         }
     }
 
     /// Follows the outcome of a parcel, from its receipt on.
-    pub(super) fn follow_receipt(&self, receipt: &ApiReceipt) -> Source {
+    pub(super) fn follow_receipt(&self, receipt: &ApiReceipt) -> EventSource {
         let own = ThreadId::parse(&receipt.thread).ok();
         let from = receipt.position;
         match self {
-            Way::Here(organism) => {
+            ParcelWay::Here(organism) => {
                 let front = organism.handle();
                 let began = front.began().0;
                 // All threads, because `sys` reports a program that does not run.
-                let follower = Follower::follow_after(front, Position(began.min(from)), None);
+                let follower = RecordFollower::follow_after(front, Position(began.min(from)), None);
                 let hearing = front.listen(Some(Position(from)), own.clone());
                 let watching = ProgressFollower::new(follower, Some(hearing));
-                Source::Here(Box::new(Inside { watching, own, from, began, came: VecDeque::new() }))
+                EventSource::Here(Box::new(InsideEvents {
+                    watching,
+                    own,
+                    from,
+                    began,
+                    came: VecDeque::new(),
+                }))
             }
-            Way::Elsewhere(elsewhere) => {
+            ParcelWay::Elsewhere(elsewhere) => {
                 let (to_us, events) = mpsc::channel(AHEAD);
                 let (client, thread) = (elsewhere.client.clone(), receipt.thread.clone());
                 // It ends with the stream, or when the receiver is gone.
                 std::thread::spawn(move || pass_events(&client, from, &thread, &to_us));
                 let log = elsewhere.log.clone();
-                Source::Elsewhere(Box::new(Outside { events, own, at: from, log, rest: None }))
+                EventSource::Elsewhere(Box::new(OutsideEvents { events, own, at: from, log, rest: None }))
             }
         }
     }
 }
 
 /// The next event of a thread.
-pub(super) enum Next {
+pub(super) enum NextEvent {
     /// A record of it.
     Record(Box<ApiRecord>),
     /// A progress report from it.
@@ -189,32 +197,32 @@ pub(super) enum Next {
 }
 
 /// The source of the events.
-pub(super) enum Source {
-    Here(Box<Inside>),
-    Elsewhere(Box<Outside>),
+pub(super) enum EventSource {
+    Here(Box<InsideEvents>),
+    Elsewhere(Box<OutsideEvents>),
 }
 
-impl Source {
+impl EventSource {
     /// Waits for the next event. It may be dropped while it waits: nothing is lost.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> NextEvent {
         match self {
-            Source::Here(inside) => inside.next().await,
-            Source::Elsewhere(outside) => outside.next().await,
+            EventSource::Here(inside) => inside.next().await,
+            EventSource::Elsewhere(outside) => outside.next().await,
         }
     }
 }
 
 /// The events of an organism in this process.
-pub(super) struct Inside {
+pub(super) struct InsideEvents {
     watching: ProgressFollower,
     own: Option<ThreadId>,
     from: u64,
     began: u64,
-    came: VecDeque<Next>,
+    came: VecDeque<NextEvent>,
 }
 
-impl Inside {
-    async fn next(&mut self) -> Next {
+impl InsideEvents {
+    async fn next(&mut self) -> NextEvent {
         loop {
             if let Some(next) = self.came.pop_front() {
                 return next;
@@ -223,19 +231,19 @@ impl Inside {
                 Ok(Some(FollowerBatch::Records(records))) => {
                     records.into_iter().for_each(|record| self.sort_record(record))
                 }
-                Ok(Some(FollowerBatch::Spoken(spoken))) => return Next::Spoken(spoken),
-                Ok(None) => return Next::Ended,
-                Err(fault) => return Next::Fault(fault),
+                Ok(Some(FollowerBatch::Spoken(spoken))) => return NextEvent::Spoken(spoken),
+                Ok(None) => return NextEvent::Ended,
+                Err(fault) => return NextEvent::Fault(fault),
             }
         }
     }
 
     fn sort_record(&mut self, record: ApiRecord) {
         if let Some(words) = live::fallen(&record).filter(|_| record.position > self.began) {
-            self.came.push_back(Next::Fallen(words));
+            self.came.push_back(NextEvent::Fallen(words));
         }
         if record.position > self.from && is_within(&record, self.own.as_ref()) {
-            self.came.push_back(Next::Record(Box::new(record)));
+            self.came.push_back(NextEvent::Record(Box::new(record)));
         }
     }
 }
@@ -246,7 +254,7 @@ fn is_within(record: &ApiRecord, own: Option<&ThreadId>) -> bool {
 }
 
 /// The events of an organism elsewhere.
-pub(super) struct Outside {
+pub(super) struct OutsideEvents {
     events: mpsc::Receiver<Result<FollowerEvent, DoorClientFault>>,
     own: Option<ThreadId>,
     /// The last record that came.
@@ -256,24 +264,24 @@ pub(super) struct Outside {
     rest: Option<VecDeque<ApiRecord>>,
 }
 
-impl Outside {
-    async fn next(&mut self) -> Next {
+impl OutsideEvents {
+    async fn next(&mut self) -> NextEvent {
         if self.rest.is_none() {
             match self.events.recv().await {
                 Some(Ok(FollowerEvent::Record(record))) => {
                     self.at = record.position;
-                    return Next::Record(record);
+                    return NextEvent::Record(record);
                 }
-                Some(Ok(FollowerEvent::Spoken(spoken))) => return Next::Spoken(spoken),
+                Some(Ok(FollowerEvent::Spoken(spoken))) => return NextEvent::Spoken(spoken),
                 // It was killed, or stopped at once; a stream that just ends means the same.
                 Some(Err(DoorClientFault::Unreachable { .. })) | None => {}
-                Some(Err(unheard)) => return Next::Unheard(unheard),
+                Some(Err(unheard)) => return NextEvent::Unheard(unheard),
             }
         }
         let (log, at, own) = (self.log.as_deref(), self.at, self.own.as_ref());
         let rest =
             self.rest.get_or_insert_with(|| log.map(|log| read_beyond(log, at, own)).unwrap_or_default());
-        rest.pop_front().map_or(Next::Ended, |record| Next::Record(Box::new(record)))
+        rest.pop_front().map_or(NextEvent::Ended, |record| NextEvent::Record(Box::new(record)))
     }
 }
 
@@ -309,7 +317,7 @@ async fn run_apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     done.await.ok()
 }
 
-async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> {
+async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<ApiReceipt> {
     let front = organism.handle();
     let client = Name::operator();
     let message = ClientMessage {
@@ -323,9 +331,9 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> 
         Some(SenderReply::Receipt(receipt, position)) => {
             let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
             let known = known.unwrap_or_default();
-            Decided::Done(ApiReceipt::from_receipt(&receipt, known, parcel.key.as_str()))
+            OrderResult::Done(ApiReceipt::from_receipt(&receipt, known, parcel.key.as_str()))
         }
-        Some(SenderReply::Refused(refusal)) => Decided::Refused(Box::new(ApiRefusal::from(&*refusal))),
-        Some(SenderReply::Done) | None => Decided::NoOrganism,
+        Some(SenderReply::Refused(refusal)) => OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal))),
+        Some(SenderReply::Done) | None => OrderResult::NoOrganism,
     }
 }

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::super::exit::CommandExit;
 use super::super::replay::{self, ReplayOutcome, ReplayVerdict};
 use super::super::screen::Screen;
-use super::Tally;
+use super::TestTally;
 use systole_config::{self as config, FileMistakes, OrganismFile};
-use systole_organism::replaying::{CannotReplay, RealParts, ReplayShelf};
+use systole_organism::replaying::{CannotReplay, RealParts, ReplayConfigurations};
 
 /// An organism's file.
 const FILE: &str = "organism.yaml";
@@ -33,7 +33,7 @@ impl ExportTest {
     }
 
     /// Replays it.
-    pub(super) fn run(self, screen: Screen, tally: &mut Tally) {
+    pub(super) fn run(self, screen: Screen, tally: &mut TestTally) {
         let ExportTest { path, organism } = self;
         let begun = Instant::now();
         let (under, shelf) = open_configurations(&path, organism);
@@ -59,13 +59,13 @@ impl ExportTest {
 fn open_configurations(
     path: &Path,
     organism: Option<(PathBuf, OrganismFile)>,
-) -> (String, Result<ReplayShelf, CannotReplay>) {
+) -> (String, Result<ReplayConfigurations, CannotReplay>) {
     let folder = path.parent().unwrap_or(Path::new("")).join(".");
     let directory = std::path::absolute(&folder).unwrap_or(folder);
     let Some((file, organism)) = organism else {
-        return ("as it was configured".to_owned(), Ok(ReplayShelf::new(directory, None)));
+        return ("as it was configured".to_owned(), Ok(ReplayConfigurations::new(directory, None)));
     };
-    let mut shelf = ReplayShelf::new(directory, None);
+    let mut shelf = ReplayConfigurations::new(directory, None);
     let replaced = shelf.replace_all(organism);
     (format!("under {}", file.display()), replaced.map(|()| shelf))
 }
@@ -85,7 +85,7 @@ fn report_replay(
     name: &str,
     took: Duration,
     (thread, replayed): (&str, &ReplayOutcome),
-    tally: &mut Tally,
+    tally: &mut TestTally,
 ) {
     let verdict = replayed.as_ref().map(|replayed| (ReplayVerdict::from_tree(replayed), replayed));
     let word = match &verdict {

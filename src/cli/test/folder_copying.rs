@@ -43,7 +43,7 @@ impl Default for CopyBudget {
 
 /// Why a folder cannot be copied.
 #[derive(Debug)]
-enum Uncopied {
+enum CopyFault {
     /// It is larger than the bound with these words.
     TooLarge(&'static str),
     /// The operating system's error at a path.
@@ -56,10 +56,10 @@ impl CopyBudget {
         self.copy_all(from, to).map_err(|why| {
             let from = from.display();
             match why {
-                Uncopied::TooLarge(most) => {
+                CopyFault::TooLarge(most) => {
                     format!("{from} has more than {most}, the most that a test copies: {FIX}")
                 }
-                Uncopied::Path(path, error) => {
+                CopyFault::Path(path, error) => {
                     let (path, error) = (path.display(), told(&error));
                     format!("{from} cannot be copied for the test: {path}: {error}: {FIX}")
                 }
@@ -67,7 +67,7 @@ impl CopyBudget {
         })
     }
 
-    fn copy_all(&mut self, from: &Path, to: &Path) -> Result<(), Uncopied> {
+    fn copy_all(&mut self, from: &Path, to: &Path) -> Result<(), CopyFault> {
         let folder = open(from, FOLDER, Mode::empty()).map_err(|error| build_fault(from, error))?;
         let mut copy = FolderCopy { from, to, folder, waiting: vec![PathBuf::new()], made: Vec::new() };
         while let Some(below) = copy.waiting.pop() {
@@ -75,14 +75,14 @@ impl CopyBudget {
         }
         // A read-only folder has to be filled first.
         for (folder, permissions) in copy.made.into_iter().rev() {
-            fs::set_permissions(&folder, permissions).map_err(|error| Uncopied::Path(folder, error))?;
+            fs::set_permissions(&folder, permissions).map_err(|error| CopyFault::Path(folder, error))?;
         }
         Ok(())
     }
 
-    fn copy_file(&mut self, (file, from): (File, &Path), to: &Path) -> Result<(), Uncopied> {
-        let at = |error| Uncopied::Path(from.to_owned(), error);
-        let too_large = || Uncopied::TooLarge(MOST_BYTES.1);
+    fn copy_file(&mut self, (file, from): (File, &Path), to: &Path) -> Result<(), CopyFault> {
+        let at = |error| CopyFault::Path(from.to_owned(), error);
+        let too_large = || CopyFault::TooLarge(MOST_BYTES.1);
         let metadata = file.metadata().map_err(at)?;
         if !metadata.is_file() {
             return Ok(());
@@ -105,8 +105,8 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 /// How a file is opened. A pipe that took its name since is not waited for.
 const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-fn build_fault(path: &Path, error: Errno) -> Uncopied {
-    Uncopied::Path(path.to_owned(), error.into())
+fn build_fault(path: &Path, error: Errno) -> CopyFault {
+    CopyFault::Path(path.to_owned(), error.into())
 }
 
 /// A folder that is being copied. Everything is opened below the open folder, so that no other program can lead the
@@ -123,7 +123,7 @@ struct FolderCopy<'c> {
 
 impl FolderCopy<'_> {
     /// Copies what is in a folder, and leaves the folders in it to later calls.
-    fn copy_level(&mut self, below: &Path, budget: &mut CopyBudget) -> Result<(), Uncopied> {
+    fn copy_level(&mut self, below: &Path, budget: &mut CopyBudget) -> Result<(), CopyFault> {
         // Without a slash at the end.
         let (from, to): (PathBuf, PathBuf) =
             (self.from.join(below).components().collect(), self.to.join(below).components().collect());
@@ -131,7 +131,7 @@ impl FolderCopy<'_> {
         let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let folder = openat2(&self.folder, name, FOLDER, Mode::empty(), resolve).map_err(at)?;
-        DirBuilder::new().mode(0o700).create(&to).map_err(|error| Uncopied::Path(from.clone(), error))?;
+        DirBuilder::new().mode(0o700).create(&to).map_err(|error| CopyFault::Path(from.clone(), error))?;
         let mode = fstat(&folder).map_err(at)?.st_mode;
         self.made.push((to.clone(), Permissions::from_mode(mode & 0o7777)));
         for entry in Dir::read_from(&folder).map_err(at)? {
@@ -142,14 +142,14 @@ impl FolderCopy<'_> {
             }
             let (path, to) = (from.join(name), to.join(name));
             let at = |error| build_fault(&path, error);
-            budget.entries = budget.entries.checked_sub(1).ok_or(Uncopied::TooLarge(MOST_ENTRIES.1))?;
+            budget.entries = budget.entries.checked_sub(1).ok_or(CopyFault::TooLarge(MOST_ENTRIES.1))?;
             let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(at)?;
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => self.waiting.push(below.join(name)),
                 FileType::Symlink => {
                     let target = readlinkat(&folder, name, Vec::new()).map_err(at)?;
                     symlink(OsStr::from_bytes(target.to_bytes()), &to)
-                        .map_err(|error| Uncopied::Path(path.clone(), error))?;
+                        .map_err(|error| CopyFault::Path(path.clone(), error))?;
                 }
                 FileType::RegularFile => {
                     let file = openat(&folder, name, FILE, Mode::empty()).map_err(at)?;
@@ -211,7 +211,7 @@ mod tests {
         // They were folders when they were found.
         for below in ["link", "link/in", ".."] {
             let found = copy.copy_level(Path::new(below), &mut budget);
-            assert!(matches!(found, Err(Uncopied::Path(..))), "{below}");
+            assert!(matches!(found, Err(CopyFault::Path(..))), "{below}");
         }
         assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, Stuck};
+use super::stage::{StuckTest, TestStage};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use systole_config::FilePlace;
@@ -23,7 +23,7 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 /// Why a test failed.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedTest {
     /// The place of the step in the test.
     pub(super) place: FilePlace,
     /// The error, in one sentence.
@@ -38,10 +38,10 @@ pub(super) struct Failed {
     pub(super) exit: CommandExit,
 }
 
-impl Failed {
-    pub(super) fn new(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
+impl FailedTest {
+    pub(super) fn new(place: &FilePlace, words: impl Into<String>) -> Box<FailedTest> {
         let (place, words) = (place.clone(), words.into());
-        Box::new(Failed {
+        Box::new(FailedTest {
             place,
             words,
             expected: None,
@@ -52,16 +52,16 @@ impl Failed {
     }
 
     /// A test that could not be run, which says nothing about the organism.
-    pub(super) fn new_unrunnable(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
-        Box::new(Failed { exit: CommandExit::Unavailable, ..*Failed::new(place, words) })
+    pub(super) fn new_unrunnable(place: &FilePlace, words: impl Into<String>) -> Box<FailedTest> {
+        Box::new(FailedTest { exit: CommandExit::Unavailable, ..*FailedTest::new(place, words) })
     }
 
-    pub(super) fn with_expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
+    pub(super) fn with_expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<FailedTest> {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn with_actual(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
+    pub(super) fn with_actual(mut self: Box<Self>, came: impl Into<String>) -> Box<FailedTest> {
         self.came = Some(came.into());
         self
     }
@@ -75,10 +75,10 @@ impl Failed {
 
 /// Plays every step. `at` is always the current step.
 pub(super) async fn play_steps(
-    stage: &mut Stage,
+    stage: &mut TestStage,
     test: &Rehearsal,
     at: &mut FilePlace,
-) -> Result<(), Box<Failed>> {
+) -> Result<(), Box<FailedTest>> {
     for step in &test.steps {
         *at = step.place.clone();
         play_step(stage, step).await?;
@@ -86,18 +86,18 @@ pub(super) async fn play_steps(
     Ok(())
 }
 
-async fn play_step(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>> {
+async fn play_step(stage: &mut TestStage, step: &TestStep) -> Result<(), Box<FailedTest>> {
     if let Some(sending) = &step.send {
         let sent = stage.send(sending).await;
         match (sent, &step.refused) {
             (Ok(()), None) => {}
             (Err(refusal), Some(wanted)) => refusal_is(wanted, &refusal)?,
             (Ok(()), Some(wanted)) => {
-                return Err(Failed::new(&wanted.place, "the message was taken and not refused")
+                return Err(FailedTest::new(&wanted.place, "the message was taken and not refused")
                     .with_expected(describe_failure(wanted)));
             }
             (Err(refusal), None) => {
-                return Err(Failed::new(&sending.place, "the message was refused")
+                return Err(FailedTest::new(&sending.place, "the message was refused")
                     .with_actual(show_refusal(&refusal)));
             }
         }
@@ -129,12 +129,12 @@ async fn play_step(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>
 }
 
 /// Whether a refusal is the expected one.
-fn refusal_is(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<Failed>> {
+fn refusal_is(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<FailedTest>> {
     let page = show_refusal(refusal);
     if fits_failure(wanted, refusal.code.as_str(), &page) {
         return Ok(());
     }
-    Err(Failed::new(&wanted.place, "another refusal came")
+    Err(FailedTest::new(&wanted.place, "another refusal came")
         .with_expected(describe_failure(wanted))
         .with_actual(page))
 }
@@ -172,10 +172,10 @@ fn describe_payload(expected: &ExpectedPayload) -> String {
 
 /// Waits until the expected payload waits for a person.
 async fn wait_for_request(
-    stage: &mut Stage,
+    stage: &mut TestStage,
     place: &FilePlace,
     expected: &ExpectedPayload,
-) -> Result<(WaitingRequest, String), Box<Failed>> {
+) -> Result<(WaitingRequest, String), Box<FailedTest>> {
     let element = expected.element.clone();
     let found = stage.wait_until(|stage| {
         let is_it = |one: &WaitingRequest| one.payload().is_some_and(|(waits, _)| waits == element);
@@ -194,7 +194,7 @@ async fn wait_for_request(
         (Some(one), _) => Ok((one.clone(), payload(one))),
         (None, first) => {
             let came = first.map(payload).unwrap_or_default();
-            Err(Failed::new(place, "another payload waits for a person")
+            Err(FailedTest::new(place, "another payload waits for a person")
                 .with_expected(describe_payload(expected))
                 .with_actual(came))
         }
@@ -203,10 +203,10 @@ async fn wait_for_request(
 
 /// Decides a waiting request.
 async fn decide_request(
-    stage: &mut Stage,
+    stage: &mut TestStage,
     place: &FilePlace,
     decision: &TestDecision,
-) -> Result<(), Box<Failed>> {
+) -> Result<(), Box<FailedTest>> {
     let expected = ExpectedPayload { element: decision.element.clone(), exact: None };
     let (waiting, _) = wait_for_request(stage, place, &expected).await?;
     let says = match (decision.verb, &decision.amended) {
@@ -225,7 +225,7 @@ async fn decide_request(
 }
 
 /// Waits for a question, and answers it if the step says so.
-async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(), Box<Failed>> {
+async fn answer_question(stage: &mut TestStage, question: &TestQuestion) -> Result<(), Box<FailedTest>> {
     let TestQuestion { place, contains, choice, note } = question;
     let wanted = contains.as_ref().map(|text| on_one_line(text));
     let is_it = |one: &WaitingRequest| match &one.about {
@@ -260,26 +260,26 @@ async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(
 
 /// Sends an order and expects it to succeed.
 async fn send_order(
-    stage: &Stage,
+    stage: &TestStage,
     place: &FilePlace,
     verb: &str,
     order: PersonOrder,
-) -> Result<(), Box<Failed>> {
+) -> Result<(), Box<FailedTest>> {
     match stage.organism().handle().rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(()),
         Some(SenderReply::Refused(refusal)) => {
-            Err(Failed::new(place, format!("`{verb}` was refused")).with_actual(show_refusal(&refusal)))
+            Err(FailedTest::new(place, format!("`{verb}` was refused")).with_actual(show_refusal(&refusal)))
         }
-        None => Err(Failed::new(place, "the organism ended")),
+        None => Err(FailedTest::new(place, "the organism ended")),
     }
 }
 
 /// Waits for the end of the last message; returns the payload that answers it.
 async fn check_answer(
-    stage: &mut Stage,
+    stage: &mut TestStage,
     place: &FilePlace,
     expected: Option<&ExpectedPayload>,
-) -> Result<String, Box<Failed>> {
+) -> Result<String, Box<FailedTest>> {
     let wanted = expected.map_or_else(|| "no answer".to_owned(), describe_payload);
     let (ending, record) = wait_for_end(stage, place).await?;
     let failed = match (&ending, expected) {
@@ -291,39 +291,38 @@ async fn check_answer(
             return Ok(record.body);
         }
         (CallResult::Answered | CallResult::Partial, Some(_)) => {
-            Failed::new(place, "another answer came").with_actual(record.body)
+            FailedTest::new(place, "another answer came").with_actual(record.body)
         }
-        (CallResult::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
+        (CallResult::Handled, Some(_)) => FailedTest::new(place, "the message was handled without an answer"),
         (CallResult::Answered | CallResult::Partial, None) => {
-            Failed::new(place, "an answer came").with_actual(record.body)
+            FailedTest::new(place, "an answer came").with_actual(record.body)
         }
         (CallResult::Reported, _) => {
-            Failed::new(place, "a report came in place of an answer").with_actual(record.body)
+            FailedTest::new(place, "a report came in place of an answer").with_actual(record.body)
         }
-        (CallResult::Failed(code), _) => {
-            Failed::new(place, format!("the call failed with {code}")).with_actual(lines_of(stage, &record))
-        }
+        (CallResult::Failed(code), _) => FailedTest::new(place, format!("the call failed with {code}"))
+            .with_actual(lines_of(stage, &record)),
     };
     Err(failed.with_expected(wanted))
 }
 
 async fn wait_for_end(
-    stage: &mut Stage,
+    stage: &mut TestStage,
     place: &FilePlace,
-) -> Result<(CallResult, api_types::ApiRecord), Box<Failed>> {
+) -> Result<(CallResult, api_types::ApiRecord), Box<FailedTest>> {
     let ended = stage.wait_until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
 }
 
 /// Waits for the end of the last message, which must be a failure.
-async fn check_failure(stage: &mut Stage, wanted: &ExpectedFailure) -> Result<(), Box<Failed>> {
+async fn check_failure(stage: &mut TestStage, wanted: &ExpectedFailure) -> Result<(), Box<FailedTest>> {
     let (ending, record) = wait_for_end(stage, &wanted.place).await?;
     let code = match &ending {
         CallResult::Failed(code) => code.as_str(),
         CallResult::Reported => REPORT,
         CallResult::Answered | CallResult::Partial | CallResult::Handled => {
-            let failed =
-                Failed::new(&wanted.place, "the call did not fail").with_expected(describe_failure(wanted));
+            let failed = FailedTest::new(&wanted.place, "the call did not fail")
+                .with_expected(describe_failure(wanted));
             return Err(failed.with_actual(record.body));
         }
     };
@@ -332,32 +331,32 @@ async fn check_failure(stage: &mut Stage, wanted: &ExpectedFailure) -> Result<()
     if fits_failure(wanted, code, &format!("{words} {}", record.body)) {
         return Ok(());
     }
-    Err(Failed::new(&wanted.place, "another failure came")
+    Err(FailedTest::new(&wanted.place, "another failure came")
         .with_expected(describe_failure(wanted))
         .with_actual(words))
 }
 
 /// A record as `systole log` prints it.
-fn lines_of(stage: &Stage, record: &api_types::ApiRecord) -> String {
+fn lines_of(stage: &TestStage, record: &api_types::ApiRecord) -> String {
     let found = stage.records.iter().find(|(_, told)| told.position == record.position);
     let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
     lines.unwrap_or_default().join("\n")
 }
 
-fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<Failed>> {
+fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<FailedTest>> {
     match xpath::holds(payload, &wanted.text) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failed::new(&wanted.place, "the expression does not hold")
+        Ok(false) => Err(FailedTest::new(&wanted.place, "the expression does not hold")
             .with_expected(wanted.text.clone())
             .with_actual(payload)),
         Err(words) => {
-            Err(Failed::new(&wanted.place, format!("`{}`: {words}", wanted.text)).with_actual(payload))
+            Err(FailedTest::new(&wanted.place, format!("`{}`: {words}", wanted.text)).with_actual(payload))
         }
     }
 }
 
 /// Whether the texts are in the lines of the log, in this order.
-fn check_log(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
+fn check_log(stage: &TestStage, wanted: &[PlacedText]) -> Result<(), Box<FailedTest>> {
     let line = |(record, _): &(systole_core::types::record::Record, api_types::ApiRecord)| {
         on_one_line(&narrate(record, None).join(" "))
     };
@@ -377,7 +376,7 @@ fn check_log(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
                 true => format!("{} lines, none like it", lines.len()),
                 false => format!("of {} lines\n{}", lines.len(), shown.join("\n")),
             };
-            return Err(Failed::new(&one.place, words).with_expected(one.text.clone()).with_actual(came));
+            return Err(FailedTest::new(&one.place, words).with_expected(one.text.clone()).with_actual(came));
         };
         rest = rest.get(at..).unwrap_or_default();
     }
@@ -398,9 +397,9 @@ fn nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
 }
 
 /// Why an expected event does not come, with what could cause it.
-fn told_stuck(stage: &Stage, place: &FilePlace, what: &str, stuck: &Stuck) -> Box<Failed> {
+fn told_stuck(stage: &TestStage, place: &FilePlace, what: &str, stuck: &StuckTest) -> Box<FailedTest> {
     let why = match stuck {
-        Stuck::Rests => {
+        StuckTest::Rests => {
             let waiting = stage.waiting().unwrap_or_default();
             match (waiting.first(), stage.ending()) {
                 (Some(one), None) => match one.payload() {
@@ -413,10 +412,10 @@ fn told_stuck(stage: &Stage, place: &FilePlace, what: &str, stuck: &Stuck) -> Bo
                 (None, None) => "nothing happens any more".to_owned(),
             }
         }
-        Stuck::Timers => "timers repeat without end".to_owned(),
-        Stuck::Ended(words) => words.clone(),
+        StuckTest::Timers => "timers repeat without end".to_owned(),
+        StuckTest::Ended(words) => words.clone(),
     };
-    let failed = Failed::new(place, format!("{what}: {why}"));
+    let failed = FailedTest::new(place, format!("{what}: {why}"));
     match stage.ending() {
         Some((_, record)) => failed.with_actual(record.body),
         None => failed,
@@ -424,14 +423,14 @@ fn told_stuck(stage: &Stage, place: &FilePlace, what: &str, stuck: &Stuck) -> Bo
 }
 
 /// Unused parts of a test, or requests without an answer.
-pub(super) fn find_leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> {
+pub(super) fn find_leftovers(stage: &TestStage, test: &Rehearsal) -> Option<Box<FailedTest>> {
     let missed = stage.stand_ins.iter().flat_map(|one| one.list_missed()).next();
     if let Some(words) = missed {
-        return Some(Failed::new(&test.place, words));
+        return Some(FailedTest::new(&test.place, words));
     }
     let unused = stage.stand_ins.iter().flat_map(|one| one.list_unused()).next();
     if let Some(place) = unused {
-        return Some(Failed::new(&place, "this answer of a stand-in was never given"));
+        return Some(FailedTest::new(&place, "this answer of a stand-in was never given"));
     }
     let own = test.replies.as_ref().filter(|replies| replies.is_own)?;
     unused_replies(&own.script, &own.file).into_iter().next().map(Box::new)
@@ -441,12 +440,12 @@ pub(super) fn find_leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Fail
 pub(super) fn unused_replies(
     script: &systole_agent::model::script::Script,
     file: &std::path::Path,
-) -> Vec<Failed> {
+) -> Vec<FailedTest> {
     let each = script.unused_answers().into_iter().map(|one| {
         let (line, column) = one.place;
         let file = file.display().to_string();
         let place = FilePlace { file, line, column, span: String::new(), text: String::new() };
-        *Failed::new(&place, format!("answer {} of {} was never given", one.number, one.agent))
+        *FailedTest::new(&place, format!("answer {} of {} was never given", one.number, one.agent))
     });
     each.collect()
 }

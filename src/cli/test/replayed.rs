@@ -8,7 +8,7 @@ use super::super::refused;
 use super::super::replay::{self, ReplayVerdict};
 use super::super::screen::Screen;
 use super::super::verify::exported;
-use super::play::Failed;
+use super::play::FailedTest;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{ExpectedReplay, Rehearsal};
 use systole_core::types::ids::ThreadId;
@@ -20,20 +20,21 @@ use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_organism::replaying::comparison::RecordDifference;
 use systole_organism::replaying::{
-    CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay_tree,
+    CannotReplay, RealParts, RecordedTree, ReplayConfigurations, ReplayedTree, replay_tree,
 };
 use systole_queries::narrate::narrate;
 
 /// Replays the export of a test, and judges the result.
-pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {
+pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<FailedTest>> {
     let Some(expected) = &test.export else { return Ok(()) };
     let place = &expected.place;
-    let cannot = |why: CannotReplay| Failed::new_unrunnable(place, format!("cannot be replayed: {why}"));
-    let mut shelf = ReplayShelf::new(test.directory.clone(), None);
+    let cannot = |why: CannotReplay| FailedTest::new_unrunnable(place, format!("cannot be replayed: {why}"));
+    let mut shelf = ReplayConfigurations::new(test.directory.clone(), None);
     shelf.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
-    let history = exported::open_history(screen, &expected.file)
-        .map_err(|exit| Box::new(Failed { exit, ..*Failed::new(place, "the export cannot be used") }))?;
+    let history = exported::open_history(screen, &expected.file).map_err(|exit| {
+        Box::new(FailedTest { exit, ..*FailedTest::new(place, "the export cannot be used") })
+    })?;
     if let Some(lacks) = history.lacks {
         return Err(cannot(lacks));
     }
@@ -74,7 +75,7 @@ impl<'a> JudgedReplay<'a> {
         Ok(JudgedReplay { recorded, replayed, records, root })
     }
 
-    fn judge_replay(&self, expected: &ExpectedReplay) -> Result<(), Box<Failed>> {
+    fn judge_replay(&self, expected: &ExpectedReplay) -> Result<(), Box<FailedTest>> {
         match expected.is_exact {
             true => self.is_equal(&expected.place)?,
             false => self.is_valid(&expected.place)?,
@@ -84,13 +85,13 @@ impl<'a> JudgedReplay<'a> {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let words = format!("the expression does not hold in the replay of {}", self.recorded.root);
-                Err(Failed::new(&one.place, words).with_expected(one.text.clone()))
+                Err(FailedTest::new(&one.place, words).with_expected(one.text.clone()))
             }
-            Err(words) => Err(Failed::new(&one.place, format!("`{}`: {words}", one.text))),
+            Err(words) => Err(FailedTest::new(&one.place, format!("`{}`: {words}", one.text))),
         })
     }
 
-    fn is_equal(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
+    fn is_equal(&self, place: &FilePlace) -> Result<(), Box<FailedTest>> {
         let root = &self.recorded.root;
         let words = match ReplayVerdict::from_tree(self.replayed) {
             ReplayVerdict::Equal => return Ok(()),
@@ -98,12 +99,12 @@ impl<'a> JudgedReplay<'a> {
             ReplayVerdict::Refused => format!("the replay of {root} is refused by the new schema"),
         };
         let tree = replay::list_lines(root.as_str(), self.replayed);
-        Err(Box::new(Failed { tree, ..*Failed::new(place, words) }))
+        Err(Box::new(FailedTest { tree, ..*FailedTest::new(place, words) }))
     }
 
     /// Whether the replay has no refusal that the export does not have, and ends every call from outside as the export
     /// does.
-    fn is_valid(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
+    fn is_valid(&self, place: &FilePlace) -> Result<(), Box<FailedTest>> {
         let is_new = |found: &&RecordDifference| {
             let is_refusal = found.place.kind == RecordKind::Refusal.as_str();
             found.refused.is_some() || (is_refusal && found.one.is_none())
@@ -111,7 +112,7 @@ impl<'a> JudgedReplay<'a> {
         if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
             let words = format!("a message is refused now: {}", compared::headline(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
-            return Err(Failed::new(place, words).with_actual(came));
+            return Err(FailedTest::new(place, words).with_actual(came));
         }
         let requests = self.recorded.records.iter().filter(|(_, record)| {
             record.header.code == Some(RecordCode::Role(MessageRole::Request)) && record.header.key.is_some()
@@ -123,7 +124,7 @@ impl<'a> JudgedReplay<'a> {
     }
 
     /// Whether a call from outside that ended in the export ends in the replay in the same way.
-    fn ends_alike(&self, place: &FilePlace, request: &ApiRecord) -> Result<(), Box<Failed>> {
+    fn ends_alike(&self, place: &FilePlace, request: &ApiRecord) -> Result<(), Box<FailedTest>> {
         let Some((wanted, _)) = end_of(&self.recorded.records, request) else { return Ok(()) };
         let call = format!("call {} of {}", request.call.as_deref().unwrap_or_default(), request.thread);
         let again = self.records.iter().find(|(_, record)| {
@@ -132,13 +133,13 @@ impl<'a> JudgedReplay<'a> {
                 && record.header.from.as_str() == request.from
         });
         let Some((position, again)) = again else {
-            let failed = Failed::new(place, format!("{call} is refused now"));
+            let failed = FailedTest::new(place, format!("{call} is refused now"));
             let refusal = self.replayed.refused.first().map(|refusal| refused::page(&refusal.into()));
-            return Err(refusal.into_iter().fold(failed, Failed::with_actual));
+            return Err(refusal.into_iter().fold(failed, FailedTest::with_actual));
         };
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
             Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
-            Some((came, body)) => Err(Failed::new(place, format!("{call} ends in another way"))
+            Some((came, body)) => Err(FailedTest::new(place, format!("{call} ends in another way"))
                 .with_expected(in_words(&wanted))
                 .with_actual(format!("{}: {body}", in_words(&came)))),
             None => Err(self.report_open(place, &call).with_expected(in_words(&wanted))),
@@ -146,27 +147,28 @@ impl<'a> JudgedReplay<'a> {
     }
 
     /// A call that ended in the export and is open at the end of the replay.
-    fn report_open(&self, place: &FilePlace, call: &str) -> Box<Failed> {
+    fn report_open(&self, place: &FilePlace, call: &str) -> Box<FailedTest> {
         match self.replayed.unanswered.first() {
             Some(one) => {
                 let (listener, at, why) = (&one.listener, &one.place, &one.why);
                 let fix = "write a test with steps, or export a thread of the organism of today";
                 let words = format!("the replay stops: no answer of {listener} at {at} is recorded: {why}");
-                Failed::new_unrunnable(place, format!("{words}. To fix it, {fix}"))
+                FailedTest::new_unrunnable(place, format!("{words}. To fix it, {fix}"))
             }
-            None => Failed::new(place, format!("{call} does not end")),
+            None => FailedTest::new(place, format!("{call} does not end")),
         }
     }
 
     /// The thread with its children, in the form of `thread.xml` in an export.
-    fn read_document(&self, place: &FilePlace) -> Result<String, Box<Failed>> {
+    fn read_document(&self, place: &FilePlace) -> Result<String, Box<FailedTest>> {
         let log = &self.replayed.log;
         let roots: Vec<ThreadId> = self.root.iter().cloned().collect();
         let mut bytes = Vec::new();
         let scope = ExportScope::find_threads(log, &roots).map_err(Into::into);
         let written = scope.and_then(|scope| thread_xml::write_threads(&scope, log, &mut bytes));
-        written
-            .map_err(|fault| Failed::new_unrunnable(place, format!("the replay cannot be read: {fault}")))?;
+        written.map_err(|fault| {
+            FailedTest::new_unrunnable(place, format!("the replay cannot be read: {fault}"))
+        })?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

@@ -9,7 +9,7 @@ use systole_agent::model::Sleeper;
 
 use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
-use crate::cli::cast::{self, Company, Scripts};
+use crate::cli::cast::{self, ListenerScope, ScriptsByFile};
 use crate::cli::tree;
 use systole_carriers::InlineListener;
 use systole_config::read_source;
@@ -33,7 +33,7 @@ use systole_system::clock::SkippingClock;
 const MOST_SKIPS: usize = 200;
 
 /// Why an expected event does not come.
-pub(super) enum Stuck {
+pub(super) enum StuckTest {
     /// Nothing happens any more.
     Rests,
     /// Timers continue for ever.
@@ -42,24 +42,24 @@ pub(super) enum Stuck {
     Ended(String),
 }
 
-impl From<LogFault> for Stuck {
-    fn from(fault: LogFault) -> Stuck {
-        Stuck::Ended(fault.to_string())
+impl From<LogFault> for StuckTest {
+    fn from(fault: LogFault) -> StuckTest {
+        StuckTest::Ended(fault.to_string())
     }
 }
 
 /// The pauses of agents and of their scripts.
 #[derive(Debug)]
-struct Pauses(Arc<SkippingClock>);
+struct TestPauses(Arc<SkippingClock>);
 
-impl Sleeper for Pauses {
+impl Sleeper for TestPauses {
     fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.0.sleep(pause))
     }
 }
 
 /// An organism under test.
-pub(super) struct Stage {
+pub(super) struct TestStage {
     organism: Organism,
     copies: FolderCopies,
     directory: std::path::PathBuf,
@@ -72,14 +72,14 @@ pub(super) struct Stage {
     pub(super) last: Option<ApiReceipt>,
 }
 
-impl Stage {
+impl TestStage {
     /// Starts the organism of a test, or reports why it does not start.
-    pub(super) async fn start(test: &Rehearsal, scripts: &mut Scripts) -> Result<Stage, String> {
+    pub(super) async fn start(test: &Rehearsal, scripts: &mut ScriptsByFile) -> Result<TestStage, String> {
         let (time, rehearsed) = SkippedTime::new();
-        let sleeper: Arc<dyn Sleeper> = Arc::new(Pauses(time.clock().clone()));
+        let sleeper: Arc<dyn Sleeper> = Arc::new(TestPauses(time.clock().clone()));
         let file = &test.organism;
         let mut inline =
-            cast::agents_with(file, Company::Alone, scripts, &sleeper).map_err(|e| e.to_string())?;
+            cast::agents_with(file, ListenerScope::Alone, scripts, &sleeper).map_err(|e| e.to_string())?;
         let mut stand_ins = Vec::new();
         for (listener, list) in &test.stand_ins {
             let one = Arc::new(StandingIn::new(listener.as_str(), list));
@@ -109,7 +109,7 @@ impl Stage {
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;
         let (directory, records) = (test.directory.clone(), Vec::new());
         let at = Position(0);
-        Ok(Stage { organism, copies, directory, time, stand_ins, records, at, sent: 0, last: None })
+        Ok(TestStage { organism, copies, directory, time, stand_ins, records, at, sent: 0, last: None })
     }
 
     pub(super) fn organism(&self) -> &Organism {
@@ -161,8 +161,8 @@ impl Stage {
     /// Waits until a look at the log finds something, and advances the clock when everything is waiting.
     pub(super) async fn wait_until<T>(
         &mut self,
-        look: impl Fn(&Stage) -> Result<Option<T>, LogFault>,
-    ) -> Result<T, Stuck> {
+        look: impl Fn(&TestStage) -> Result<Option<T>, LogFault>,
+    ) -> Result<T, StuckTest> {
         let mut skips = 0;
         loop {
             let activity = self.time.read_activity().await;
@@ -172,35 +172,35 @@ impl Stage {
             }
             match activity {
                 OrganismActivity::Works => self.time.wait_for_change().await,
-                OrganismActivity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(Stuck::Timers),
+                OrganismActivity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(StuckTest::Timers),
                 OrganismActivity::WaitsUntil(tick) => {
                     skips += 1;
                     self.time.skip_to(tick);
                 }
-                OrganismActivity::Rests => return Err(Stuck::Rests),
-                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::Rests => return Err(StuckTest::Rests),
+                OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
             }
         }
     }
 
     /// Lets that much time pass, with everything that becomes due.
-    pub(super) async fn let_pass(&mut self, ms: u64) -> Result<(), Stuck> {
+    pub(super) async fn let_pass(&mut self, ms: u64) -> Result<(), StuckTest> {
         let end = self.settle().await?.plus(ms);
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
                 OrganismActivity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests if self.time.ticks() >= end => {
-                    return self.read_records().map_err(Stuck::from);
+                    return self.read_records().map_err(StuckTest::from);
                 }
                 OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => self.time.skip_to(end),
-                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
             }
         }
     }
 
     /// Waits until nothing is at work, without moving the clock; gives the tick that it then is.
-    async fn settle(&mut self) -> Result<systole_core::types::time::Millis, Stuck> {
+    async fn settle(&mut self) -> Result<systole_core::types::time::Millis, StuckTest> {
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
@@ -208,7 +208,7 @@ impl Stage {
                     self.read_records()?;
                     return Ok(self.time.ticks());
                 }
-                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
             }
         }
     }

@@ -19,10 +19,10 @@ const CODE: &str = "stand-in";
 pub(super) struct StandingIn {
     listener: String,
     list: StandIn,
-    counts: Mutex<Counts>,
+    counts: Mutex<StandInCounts>,
 }
 
-struct Counts {
+struct StandInCounts {
     /// How often each answer was given.
     given: Vec<usize>,
     /// The requests without an answer, in words.
@@ -31,11 +31,11 @@ struct Counts {
 
 impl StandingIn {
     pub(super) fn new(listener: &str, list: &StandIn) -> StandingIn {
-        let counts = Counts { given: vec![0; list.answers.len()], missed: Vec::new() };
+        let counts = StandInCounts { given: vec![0; list.answers.len()], missed: Vec::new() };
         StandingIn { listener: listener.to_owned(), list: list.clone(), counts: Mutex::new(counts) }
     }
 
-    fn lock_counts(&self) -> MutexGuard<'_, Counts> {
+    fn lock_counts(&self) -> MutexGuard<'_, StandInCounts> {
         // Every change is one step, so poisoned counts are still consistent.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }

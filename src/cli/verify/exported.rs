@@ -56,24 +56,24 @@ const NAMES: [(&str, u64); 13] = [
 ];
 
 /// Why nothing can be said.
-enum Unverified {
+enum ExportFailure {
     Damaged(ExportDamage),
     /// It has this form, of a newer version.
     Newer(String),
     Unread(std::io::Error),
 }
 
-impl From<ExportDamage> for Unverified {
-    fn from(damage: ExportDamage) -> Unverified {
-        Unverified::Damaged(damage)
+impl From<ExportDamage> for ExportFailure {
+    fn from(damage: ExportDamage) -> ExportFailure {
+        ExportFailure::Damaged(damage)
     }
 }
 
-impl From<std::io::Error> for Unverified {
-    fn from(error: std::io::Error) -> Unverified {
+impl From<std::io::Error> for ExportFailure {
+    fn from(error: std::io::Error) -> ExportFailure {
         match error.kind() {
-            ErrorKind::InvalidData => Unverified::Damaged(ExportDamage::without_place(error.to_string())),
-            _ => Unverified::Unread(error),
+            ErrorKind::InvalidData => ExportFailure::Damaged(ExportDamage::without_place(error.to_string())),
+            _ => ExportFailure::Unread(error),
         }
     }
 }
@@ -103,7 +103,7 @@ pub(in crate::cli) fn open_history(screen: Screen, path: &Path) -> Result<Export
     read_history(path).map_err(|fault| report_fault(screen, path, fault))
 }
 
-fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
+fn read_history(path: &Path) -> Result<ExportHistory, ExportFailure> {
     let found = examine_export(path, None, Vec::new())?;
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let (mut log, mut starts) = (ExportedLog::default(), Vec::new());
@@ -161,20 +161,20 @@ pub(super) fn verify_export(
 }
 
 /// Reports why nothing can be said about an export.
-fn report_fault(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
+fn report_fault(screen: Screen, path: &Path, fault: ExportFailure) -> CommandExit {
     let ExportDamage { position, why } = match fault {
-        Unverified::Unread(error) => {
+        ExportFailure::Unread(error) => {
             let words = system::unread(path, "an export", &error);
             return hindered::report_fault(screen, CommandExit::Unavailable, &words);
         }
-        Unverified::Newer(form) => {
+        ExportFailure::Newer(form) => {
             let known = statement::FORM;
             let words = format!("{} is a {form}; this version reads up to {known}", path.display());
             let exit = screen.fail(CommandExit::Log, words);
             screen.say("  try: the version of systole that wrote it, or a newer one");
             return exit;
         }
-        Unverified::Damaged(damage) => damage,
+        ExportFailure::Damaged(damage) => damage,
     };
     let verdict = match position {
         0 => "damaged".to_owned(),
@@ -195,7 +195,7 @@ fn examine_export(
     path: &Path,
     policy: Option<&TrustPolicy>,
     kept: Vec<CheckpointSource>,
-) -> Result<ExportExamination, Unverified> {
+) -> Result<ExportExamination, ExportFailure> {
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = read_statement(&mut archive, policy)?;
     let mut walk = ExportWalk::new(prompt_view::READING);
@@ -221,11 +221,11 @@ fn examine_export(
 fn read_statement(
     archive: &mut ArchiveReader,
     policy: Option<&TrustPolicy>,
-) -> Result<ExportStatement, Unverified> {
+) -> Result<ExportStatement, ExportFailure> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
     let bytes = archive.read_whole("statement.json")?;
     if let Some(form) = statement::newer_form(&bytes) {
-        return Err(Unverified::Newer(form));
+        return Err(ExportFailure::Newer(form));
     }
     let statement = statement::read_statement(&bytes, &keys).map_err(ExportDamage::without_place)?;
     let names: BTreeSet<String> =
@@ -259,7 +259,7 @@ fn lines_of(
     archive: &mut ArchiveReader,
     name: &str,
     mut take: impl FnMut(&[u8]) -> Result<(), ExportDamage>,
-) -> Result<(), Unverified> {
+) -> Result<(), ExportFailure> {
     let mut entry = BufReader::with_capacity(1 << 16, archive.open_entry(name)?);
     let mut line = Vec::new();
     loop {
@@ -279,7 +279,7 @@ fn lines_of(
 fn read_proof(
     archive: &mut ArchiveReader,
     leaves: &[(u64, TreeHash)],
-) -> Result<Option<(SignedCheckpoint, u64, TreeHash)>, Unverified> {
+) -> Result<Option<(SignedCheckpoint, u64, TreeHash)>, ExportFailure> {
     match (archive.has_entry("checkpoint.txt"), archive.has_entry("proof.json")) {
         (false, false) => return Ok(None),
         (true, true) => {}

@@ -7,7 +7,7 @@ use super::super::here;
 use super::super::place::quoted;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
-use super::{Kept, find_damage};
+use super::{KeptCheckpoints, find_damage};
 use systole_core::types::ports::{LogFault, Position};
 use systole_export::holes::HoleReason;
 use systole_export::verdict::{CheckpointFinding, GatheredLog, LogExamination, LogVerdict};
@@ -26,7 +26,7 @@ pub(in crate::cli) fn of_log(
     file: PathBuf,
 ) -> Result<RestingVerdict, CommandExit> {
     let seen = Some(FileState::read_state(log));
-    let kept = Kept::read_beside(screen, log)?;
+    let kept = KeptCheckpoints::read_beside(screen, log)?;
     let (is_sound, words, readable) =
         match GatheredLog::with_end(log, &kept.sizes(), &[], prompt_view::READING) {
             Ok((summary, gathered)) => {

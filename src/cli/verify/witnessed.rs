@@ -40,7 +40,7 @@ pub(super) fn read_back(
     }
     let mut read = Ok(Vec::new());
     let ran = here::with_runtime(screen, async {
-        read = read_all(&addresses, origins).await.map_err(|Unread { url, fault }| match fault {
+        read = read_all(&addresses, origins).await.map_err(|UnreadWitness { url, fault }| match fault {
             Some(fault) => {
                 let exit = screen.fail(CommandExit::Unavailable, format!("the witness {url}: {fault}"));
                 screen.say("  try: again later, or without --witness");
@@ -60,7 +60,7 @@ pub(super) fn read_back(
 }
 
 /// A witness without a checkpoint: it has none, or does not say so.
-struct Unread {
+struct UnreadWitness {
     url: String,
     fault: Option<WitnessFault>,
 }
@@ -68,19 +68,19 @@ struct Unread {
 async fn read_all(
     addresses: &[(&String, HttpAddress)],
     origins: &BTreeSet<String>,
-) -> Result<Vec<CheckpointSource>, Unread> {
+) -> Result<Vec<CheckpointSource>, UnreadWitness> {
     let client = here::witness_client();
     let mut found = Vec::new();
     for (url, address) in addresses {
         let before = found.len();
         for origin in origins {
             let read = client.read_back(address, origin, WITHIN).await;
-            let signed = read.map_err(|fault| Unread { url: (*url).clone(), fault: Some(fault) })?;
+            let signed = read.map_err(|fault| UnreadWitness { url: (*url).clone(), fault: Some(fault) })?;
             let (place, keeper) = ((*url).clone(), CheckpointKeeper::Witness);
             found.extend(signed.map(|signed| CheckpointSource { place, keeper, signed }));
         }
         if found.len() == before {
-            return Err(Unread { url: (*url).clone(), fault: None });
+            return Err(UnreadWitness { url: (*url).clone(), fault: None });
         }
     }
     Ok(found)

@@ -15,7 +15,7 @@ use systole_kit::writer::visible;
 
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
-use crate::cli::init::provider::{self, Choice};
+use crate::cli::init::provider::{self, ModelChoice};
 use crate::cli::screen::Screen;
 use systole_config as config;
 use systole_config::agentfile::{
@@ -28,7 +28,7 @@ use systole_system::system::told;
 /// The lines that cannot be converted, and those whose agents need tools, go to stderr with their numbers, and stand as
 /// comments at the top of the result. Then the exit is 1.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct From {
+pub(in crate::cli) struct FromCommand {
     /// The Agentfile
     #[arg(value_name = "FILE")]
     path: PathBuf,
@@ -40,7 +40,7 @@ pub(in crate::cli) struct From {
 /// The largest file to read: the result must fit into an organism file.
 const MOST_BYTES: u64 = 512 * 1024;
 
-impl From {
+impl FromCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         self.convert_file(screen).unwrap_or_else(|exit| exit)
@@ -51,7 +51,7 @@ impl From {
             |error| hindered::report_unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error);
         let text = read_bounded(&self.path).map_err(unread)?;
         let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
-        let surroundings = Beside { folder, model: choose_model() };
+        let surroundings = BesideFiles { folder, model: choose_model() };
         let made = convert(&text, &surroundings).map_err(|refused| self.report_refusal(screen, &refused))?;
         let refused = config::load_text(Path::new("organism.yaml"), &made.text).err();
         if screen.json {
@@ -90,7 +90,7 @@ impl From {
         }
     }
 
-    fn report_result(&self, screen: Screen, made: &ConversionResult, model: &Choice) {
+    fn report_result(&self, screen: Screen, made: &ConversionResult, model: &ModelChoice) {
         self.say_notes(screen, &made.notes);
         let lines: BTreeSet<usize> = made.notes.iter().map(|note| note.line).collect();
         let count = match lines.len() {
@@ -104,7 +104,7 @@ impl From {
 }
 
 /// The model whose key is in the environment, otherwise one that needs a key.
-fn choose_model() -> Choice {
+fn choose_model() -> ModelChoice {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let found = provider::choose_model(None, is_set, || None);
     match found.provider {
@@ -118,12 +118,12 @@ fn as_json(note: &ConversionNote) -> Value {
 }
 
 /// The files beside the Agentfile.
-struct Beside {
+struct BesideFiles {
     folder: PathBuf,
-    model: Choice,
+    model: ModelChoice,
 }
 
-impl ConversionServices for Beside {
+impl ConversionServices for BesideFiles {
     fn read(&self, path: &str) -> Result<String, String> {
         // A foreign Agentfile must not include unrelated files.
         let is_inside =

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_kit::money::Money;
-use systole_workflow::bound::{Bound, BoundCount, find_bound};
+use systole_workflow::bound::{BoundCount, RunBound, find_bound};
 use systole_workflow::spec::Workflow;
 
 use super::super::agent_configs::Thinking;
@@ -19,7 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::limits;
 
 /// The bounds of all workflows.
-pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
+pub fn bounds(workflows: &[Workflow]) -> Vec<RunBound> {
     let find = |name: &str| workflows.iter().find(|workflow| workflow.name == name);
     workflows.iter().map(|workflow| find_bound(workflow, &find)).collect()
 }
@@ -66,10 +66,10 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
 }
 
 /// The budgets, with room for the largest workflow in every budget that the file does not set.
-pub(crate) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets {
+pub(crate) fn allow(declared: &Declared, bounds: &[RunBound]) -> Budgets {
     let mut budgets = declared.budgets;
     let written = declared.written;
-    let most = |of: fn(&Bound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
+    let most = |of: fn(&RunBound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
     if written.messages.is_none() {
         let more = most(|bound| bound.messages.fixed);
         budgets.messages = budgets.messages.saturating_add(more).min(limits::BUDGET_MESSAGES.into());
@@ -91,7 +91,7 @@ pub(crate) fn check(
     declared: &Declared,
     thinking: &Thinking,
     workflows: &[Workflow],
-    bounds: &[Bound],
+    bounds: &[RunBound],
 ) {
     for (workflow, bound) in workflows.iter().zip(bounds) {
         let party = declared.parties.iter().find(|party| party.key.value == workflow.name);
@@ -106,7 +106,7 @@ struct Checked<'c> {
     diagnostics: &'c mut Diagnostics,
     name: &'c str,
     at: Span,
-    bound: &'c Bound,
+    bound: &'c RunBound,
 }
 
 impl Checked<'_> {

@@ -11,7 +11,7 @@ use super::super::api_types;
 use super::{DoorClientFault, MOST_BYTES};
 
 /// Records as they are written. It ends when the organism stops.
-pub struct RecordEvents(pub(super) Frames);
+pub struct RecordEvents(pub(super) StreamFrames);
 
 impl Iterator for RecordEvents {
     type Item = Result<api_types::ApiRecord, DoorClientFault>;
@@ -28,7 +28,7 @@ impl Iterator for RecordEvents {
 }
 
 /// Records and listener output as they come. It ends when the organism stops.
-pub struct VoiceEvents(pub(super) Frames);
+pub struct VoiceEvents(pub(super) StreamFrames);
 
 impl Iterator for VoiceEvents {
     type Item = Result<api_types::FollowerEvent, DoorClientFault>;
@@ -39,15 +39,15 @@ impl Iterator for VoiceEvents {
 }
 
 /// Events of the HTTP stream.
-pub(super) struct Frames {
+pub(super) struct StreamFrames {
     lines: BufReader<BodyReader<'static>>,
     address: String,
 }
 
-impl Frames {
+impl StreamFrames {
     /// The events in the body of an answer.
-    pub(super) fn from_response(response: Response<Body>, address: String) -> Frames {
-        Frames { lines: BufReader::new(response.into_body().into_reader()), address }
+    pub(super) fn from_response(response: Response<Body>, address: String) -> StreamFrames {
+        StreamFrames { lines: BufReader::new(response.into_body().into_reader()), address }
     }
 
     fn next(&mut self) -> Option<Result<api_types::FollowerEvent, DoorClientFault>> {

@@ -11,7 +11,7 @@ use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{CallResult, find_ending};
-use crate::events::{Follower, FollowerBatch, ProgressFollower};
+use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use crate::outcome::ended_before;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
@@ -29,7 +29,7 @@ const AHEAD: usize = 16;
 const WORDS: usize = 1000;
 
 /// A call that is waited for.
-pub(super) struct OpenCall {
+pub(super) struct FollowedCall {
     pub(super) front: OrganismHandle,
     pub(super) client: Name,
     pub(super) revision: McpRevision,
@@ -52,7 +52,7 @@ enum WaitEnd {
     Left,
 }
 
-impl OpenCall {
+impl FollowedCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
     pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(AHEAD);
@@ -111,7 +111,8 @@ impl OpenCall {
         }
         let from = Position(self.receipt.position);
         let hearing = self.progress.is_some().then(|| self.front.listen(None, thread.clone()));
-        let mut events = ProgressFollower::new(Follower::follow_after(&self.front, from, thread), hearing);
+        let mut events =
+            ProgressFollower::new(RecordFollower::follow_after(&self.front, from, thread), hearing);
         let mut steps = 0;
         let late = tokio::time::sleep(PATIENCE);
         let mut late = std::pin::pin!(late);

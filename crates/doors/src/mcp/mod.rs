@@ -30,9 +30,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::http_state::{Caller, HttpState};
-use super::inbound::{self, Unread};
+use super::inbound::{self, UnreadBody};
 use call::BegunCall;
-use following::OpenCall;
+use following::FollowedCall;
 use open_calls::CallName;
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
@@ -107,7 +107,7 @@ fn check_form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
     Ok(has(header::ACCEPT, &["text/event-stream", "text/*", "*/*"]))
 }
 
-async fn unread_response(state: &HttpState, client: Name, unread: Unread) -> Response {
+async fn unread_response(state: &HttpState, client: Name, unread: UnreadBody) -> Response {
     match inbound::key_of(None) {
         Ok(key) => inbound::unread_response(&state.front, client, key, unread).await,
         Err(words) => RpcFault::refuse_unavailable(words).build_response(None),
@@ -231,7 +231,7 @@ impl McpRequest {
                 return Ok(Json(rpc::build_result(&self.id, &result)).into_response());
             }
         };
-        let call = OpenCall {
+        let call = FollowedCall {
             front: self.state.front.clone(),
             client: self.client,
             revision: self.revision,

@@ -22,7 +22,7 @@ pub(super) struct CallName {
 
 /// What is known of the waiting calls.
 #[derive(Default)]
-struct WaitingCalls {
+struct CallWaits {
     /// The calls that can be cancelled. One that is cancelled keeps its name until it has ended.
     named: HashMap<CallName, Option<oneshot::Sender<()>>>,
     /// How many wait for each thread: several requests with one key are one call.
@@ -30,14 +30,14 @@ struct WaitingCalls {
 }
 
 /// The waiting calls.
-pub(crate) struct OpenCalls {
+pub(crate) struct WaitingMcpCalls {
     seats: Arc<Semaphore>,
-    waiting: Arc<Mutex<WaitingCalls>>,
+    waiting: Arc<Mutex<CallWaits>>,
 }
 
-impl Default for OpenCalls {
-    fn default() -> OpenCalls {
-        OpenCalls { seats: Arc::new(Semaphore::new(CALLS)), waiting: Arc::default() }
+impl Default for WaitingMcpCalls {
+    fn default() -> WaitingMcpCalls {
+        WaitingMcpCalls { seats: Arc::new(Semaphore::new(CALLS)), waiting: Arc::default() }
     }
 }
 
@@ -47,11 +47,11 @@ pub(super) struct CallSeat {
     pub(super) cancelled: Option<oneshot::Receiver<()>>,
     name: Option<CallName>,
     thread: Option<String>,
-    waiting: Arc<Mutex<WaitingCalls>>,
+    waiting: Arc<Mutex<CallWaits>>,
     _seat: OwnedSemaphorePermit,
 }
 
-impl OpenCalls {
+impl WaitingMcpCalls {
     /// Takes a place. A name that waits already is refused.
     pub(super) fn enter_call(&self, name: Option<CallName>) -> Result<CallSeat, RpcFault> {
         let Ok(seat) = self.seats.clone().try_acquire_owned() else {

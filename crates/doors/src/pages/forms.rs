@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::asked::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
-use crate::inbound::{self, Unread};
+use crate::inbound::{self, UnreadBody};
 use crate::percent::is_text;
 use crate::request_refusals::unfit_request;
 use systole_core::types::codes::Code;
@@ -63,9 +63,9 @@ impl FromRequest<Arc<HttpState>> for PageForm {
                 Ok(fields) => Ok(PageForm { asked, fields, seat }),
                 Err(refusal) => Err(refused(&refusal)),
             },
-            Err(Unread::TooLarge(_)) => Err(refused(&too_large())),
-            Err(Unread::Broken(words)) => Err(refused(&unfit_request(words))),
-            Err(Unread::TooSlow) => {
+            Err(UnreadBody::TooLarge(_)) => Err(refused(&too_large())),
+            Err(UnreadBody::Broken(words)) => Err(refused(&unfit_request(words))),
+            Err(UnreadBody::TooSlow) => {
                 let words = "the form did not come in time";
                 let mut response = refused(&Refusal::new(Code::IngressUnavailable, words));
                 *response.status_mut() = StatusCode::REQUEST_TIMEOUT;

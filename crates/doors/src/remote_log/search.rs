@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Fields, RemoteLog};
+use super::{RemoteLog, RouteFields};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::time::Millis;
@@ -73,7 +73,7 @@ impl RemoteLog {
 }
 
 /// A query as the route takes it.
-fn fields_of(query: &LogQuery) -> Fields {
+fn fields_of(query: &LogQuery) -> RouteFields {
     let named = |SearchTerm { field, value }: &SearchTerm| {
         let name = match field {
             SearchField::Element => "element",
@@ -87,7 +87,7 @@ fn fields_of(query: &LogQuery) -> Fields {
         };
         (name, value.clone())
     };
-    let mut fields: Fields = query.terms.iter().map(named).collect();
+    let mut fields: RouteFields = query.terms.iter().map(named).collect();
     if !query.phrases.is_empty() {
         let quoted: Vec<String> =
             query.phrases.iter().map(|words| format!("\"{}\"", words.join(" "))).collect();

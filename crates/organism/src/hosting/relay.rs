@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A carrier's report about a delivery.
 #[derive(Debug)]
-enum Report {
+enum RelayReport {
     /// A message.
     Said(DocumentKind, Vec<u8>),
     /// No answer will come.
@@ -51,9 +51,9 @@ enum Report {
 
 /// The deliveries and their relays.
 #[derive(Default)]
-struct Routes {
+struct RelayRoutes {
     /// By the delivery's token: its listener, and the channel to its relay.
-    out: HashMap<Arc<str>, (Name, mpsc::Sender<Report>)>,
+    out: HashMap<Arc<str>, (Name, mpsc::Sender<RelayReport>)>,
     /// Messages that belong to no delivery here.
     strays: BTreeMap<Name, VecDeque<Vec<u8>>>,
 }
@@ -64,12 +64,12 @@ pub(super) struct Relays {
     inline: BTreeMap<Name, Arc<dyn InlineListener>>,
     tell: HostReporter,
     draining: watch::Receiver<bool>,
-    routes: Mutex<Routes>,
+    routes: Mutex<RelayRoutes>,
 }
 
 /// Whether the carriers are done with a delivery.
 #[derive(PartialEq, Eq)]
-enum Goes {
+enum RelayEnd {
     On,
     Over,
     /// The carriers get it again after a pause.
@@ -78,7 +78,7 @@ enum Goes {
 
 /// The state of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum DeliveryStand {
     /// The pump waits for its answer.
     Wanted,
     /// The pump cancelled it: nothing more is reported about it.
@@ -97,7 +97,7 @@ impl Relays {
         Arc::new(Relays { carriers, inline, tell, draining, routes: Mutex::default() })
     }
 
-    fn lock_routes(&self) -> MutexGuard<'_, Routes> {
+    fn lock_routes(&self) -> MutexGuard<'_, RelayRoutes> {
         // Each change below is one step, so the data behind a poisoned lock is consistent.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,12 +111,12 @@ impl Relays {
                     self.pass_document(listener, speech).await;
                 }
                 CarrierReport::Gone { token, code, words } => {
-                    self.send_report(&token.0, Report::Gone(code, words)).await
+                    self.send_report(&token.0, RelayReport::Gone(code, words)).await
                 }
                 CarrierReport::Away { token, words } => {
-                    self.send_report(&token.0, Report::Unstarted(words)).await
+                    self.send_report(&token.0, RelayReport::Unstarted(words)).await
                 }
-                CarrierReport::NotNow { token, .. } => self.send_report(&token.0, Report::NotNow).await,
+                CarrierReport::NotNow { token, .. } => self.send_report(&token.0, RelayReport::NotNow).await,
                 // A host carries nothing over NATS itself.
                 CarrierReport::Joined { .. }
                 | CarrierReport::Adopted { .. }
@@ -139,8 +139,8 @@ impl Relays {
         let way = kind.delivery().and_then(|delivery| self.find_route(delivery));
         match way {
             Some(way) => {
-                if let Err(mpsc::error::SendError(Report::Said(kind, document))) =
-                    way.send(Report::Said(kind, document)).await
+                if let Err(mpsc::error::SendError(RelayReport::Said(kind, document))) =
+                    way.send(RelayReport::Said(kind, document)).await
                 {
                     self.send_stray(listener, kind, document).await;
                 }
@@ -154,7 +154,7 @@ impl Relays {
     async fn report_unwritable(&self, listener: &Name, word: ListenerDocument, why: &str) {
         match word {
             ListenerDocument::Reply { delivery, .. } => {
-                self.send_report(&delivery, Report::Gone(Code::ListenerFailed, why.to_owned())).await;
+                self.send_report(&delivery, RelayReport::Gone(Code::ListenerFailed, why.to_owned())).await;
             }
             ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. } => {
                 self.refuse_document(listener, delivery, id, Refusal::new(Code::Invalid, why.to_owned()));
@@ -165,11 +165,11 @@ impl Relays {
         }
     }
 
-    fn find_route(&self, delivery: &str) -> Option<mpsc::Sender<Report>> {
+    fn find_route(&self, delivery: &str) -> Option<mpsc::Sender<RelayReport>> {
         self.lock_routes().out.get(delivery).map(|(_, way)| way.clone())
     }
 
-    async fn send_report(&self, delivery: &str, report: Report) {
+    async fn send_report(&self, delivery: &str, report: RelayReport) {
         if let Some(way) = self.find_route(delivery) {
             // If the relay has ended, it has already given up this delivery.
             let _given_up = way.send(report).await;
@@ -190,8 +190,8 @@ impl Relays {
         };
         let document = match another {
             None => document,
-            Some(way) => match way.send(Report::Said(DocumentKind::Other, document)).await {
-                Err(mpsc::error::SendError(Report::Said(_, document))) => document,
+            Some(way) => match way.send(RelayReport::Said(DocumentKind::Other, document)).await {
+                Err(mpsc::error::SendError(RelayReport::Said(_, document))) => document,
                 _ => return,
             },
         };
@@ -238,40 +238,45 @@ impl Relays {
             routes.out.insert(token.0.clone(), (listener.clone(), way));
             routes.strays.remove(&listener).unwrap_or_default()
         };
-        let _routed = Routed { relays: &self, token: &token };
+        let _routed = RouteGuard { relays: &self, token: &token };
         for document in strays {
-            self.pass_report(Report::Said(DocumentKind::Other, document), &listener, &held, Stand::Wanted)
-                .await;
+            self.pass_report(
+                RelayReport::Said(DocumentKind::Other, document),
+                &listener,
+                &held,
+                DeliveryStand::Wanted,
+            )
+            .await;
         }
         self.carriers.hand(delivery.clone());
         // When the carriers get the delivery again, after they could not start it.
         let mut again = None;
-        let mut stand = Stand::Wanted;
+        let mut stand = DeliveryStand::Wanted;
         let mut overdue = pin!(self.wait_for_grace());
         let mut quiet_since = Instant::now();
         loop {
-            let counts = stand == Stand::Wanted && again.is_none();
+            let counts = stand == DeliveryStand::Wanted && again.is_none();
             let silent = wait_until(idle.filter(|_| counts).map(|idle| quiet_since + idle));
             tokio::select! {
                 biased;
                 report = heard.recv() => {
                     let Some(report) = report else { return };
                     match self.pass_report(report, &listener, &held, stand).await {
-                        Goes::Over => return,
-                        Goes::Again => again = Some(Instant::now() + PAUSE),
-                        Goes::On => {}
+                        RelayEnd::Over => return,
+                        RelayEnd::Again => again = Some(Instant::now() + PAUSE),
+                        RelayEnd::On => {}
                     }
                     quiet_since = Instant::now();
                 }
-                () = held.called_back(), if stand == Stand::Wanted => {
+                () = held.called_back(), if stand == DeliveryStand::Wanted => {
                     if again.is_some() {
                         return;
                     }
-                    stand = Stand::CalledBack;
+                    stand = DeliveryStand::CalledBack;
                     self.carriers.call_back(&token, CallBack::Cancelled);
                 }
                 () = silent => {
-                    stand = Stand::GivenUp;
+                    stand = DeliveryStand::GivenUp;
                     self.carriers.call_back(&token, CallBack::TimedOut);
                     let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
                     let words = format!("no sign of life for {}", spoken(ms));
@@ -283,7 +288,7 @@ impl Relays {
                     self.carriers.hand(delivery.clone());
                 }
                 () = &mut overdue => {
-                    if stand == Stand::Wanted {
+                    if stand == DeliveryStand::Wanted {
                         held.send_gone(Code::ListenerLost.as_str(), "still at work when its host stopped").await;
                     }
                     return;
@@ -293,30 +298,36 @@ impl Relays {
     }
 
     /// Sends a report to the pump.
-    async fn pass_report(&self, report: Report, listener: &Name, held: &HeldDelivery, stand: Stand) -> Goes {
+    async fn pass_report(
+        &self,
+        report: RelayReport,
+        listener: &Name,
+        held: &HeldDelivery,
+        stand: DeliveryStand,
+    ) -> RelayEnd {
         let (kind, document) = match report {
-            Report::Said(kind, document) => (kind, document),
-            Report::Gone(code, words) => {
-                if stand == Stand::Wanted {
+            RelayReport::Said(kind, document) => (kind, document),
+            RelayReport::Gone(code, words) => {
+                if stand == DeliveryStand::Wanted {
                     held.send_gone(code.as_str(), &words).await;
                 }
-                return Goes::Over;
+                return RelayEnd::Over;
             }
-            Report::Unstarted(words) => {
-                if stand == Stand::Wanted {
+            RelayReport::Unstarted(words) => {
+                if stand == DeliveryStand::Wanted {
                     held.send_gone(UNSTARTED, &words).await;
                 }
-                return Goes::Over;
+                return RelayEnd::Over;
             }
-            Report::NotNow if stand == Stand::Wanted => return Goes::Again,
-            Report::NotNow => return Goes::Over,
+            RelayReport::NotNow if stand == DeliveryStand::Wanted => return RelayEnd::Again,
+            RelayReport::NotNow => return RelayEnd::Over,
         };
         match kind {
             DocumentKind::Reply { .. } => {
-                if stand != Stand::CalledBack && held.send_reply(document).await {
+                if stand != DeliveryStand::CalledBack && held.send_reply(document).await {
                     self.mark_taken(listener, held);
                 }
-                return Goes::Over;
+                return RelayEnd::Over;
             }
             DocumentKind::Progress { .. } => held.send_progress(document).await,
             DocumentKind::Waits { delivery, id } => match held.send_document(&document).await {
@@ -342,7 +353,7 @@ impl Relays {
                 Err(DocumentFault::CalledBack) | Ok(_) => {}
             },
         }
-        Goes::On
+        RelayEnd::On
     }
 
     /// The pump took the reply to a delivery.
@@ -389,12 +400,12 @@ fn build_delivery(listener: &Name, held: &HeldDelivery) -> Result<Delivery, Malf
 }
 
 /// A route to a relay, removed when the relay ends.
-struct Routed<'r> {
+struct RouteGuard<'r> {
     relays: &'r Relays,
     token: &'r LeaseToken,
 }
 
-impl Drop for Routed<'_> {
+impl Drop for RouteGuard<'_> {
     fn drop(&mut self) {
         self.relays.lock_routes().out.remove(&self.token.0);
     }

@@ -6,5 +6,5 @@
 mod rights;
 mod server;
 
-pub use rights::{AccountCrossing, Party, Right, list_parties};
+pub use rights::{AccountCrossing, BrokerParty, BrokerRight, list_parties};
 pub use server::{ServerSettings, write_configuration};

@@ -26,7 +26,7 @@ pub enum AccountCrossing {
 
 /// A subject that a party may publish or subscribe to, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Right {
+pub struct BrokerRight {
     /// The subject, in the syntax of the broker's configuration.
     pub subject: String,
     /// The purpose.
@@ -39,7 +39,7 @@ pub struct Right {
 
 /// One user of the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Party {
+pub struct BrokerParty {
     /// The party's name for people: a listener's name, `the pump`, `an auditor`.
     pub shown: String,
     /// The listener, if it is one.
@@ -53,14 +53,14 @@ pub struct Party {
     /// The prefix of its inboxes.
     pub inbox: String,
     /// The subjects it may publish to.
-    pub publish: Vec<Right>,
+    pub publish: Vec<BrokerRight>,
     /// The subjects it may subscribe to.
-    pub subscribe: Vec<Right>,
+    pub subscribe: Vec<BrokerRight>,
 }
 
-impl Party {
+impl BrokerParty {
     /// Its rights that cross into or out of the pump's account.
-    pub fn crossing_rights(&self) -> impl Iterator<Item = &Right> {
+    pub fn crossing_rights(&self) -> impl Iterator<Item = &BrokerRight> {
         self.publish.iter().chain(&self.subscribe).filter(|right| right.way != AccountCrossing::Own)
     }
 
@@ -70,17 +70,18 @@ impl Party {
     }
 }
 
-fn allow(way: AccountCrossing, subject: String, words: &'static str) -> Right {
-    Right { subject, words, way, there: None }
+fn allow(way: AccountCrossing, subject: String, words: &'static str) -> BrokerRight {
+    BrokerRight { subject, words, way, there: None }
 }
 
 /// The parties of an organism, the pump first. Empty if nothing uses NATS: no listener, no client, no log.
-pub fn list_parties(composition: &Composition, has_log: bool) -> Vec<Party> {
+pub fn list_parties(composition: &Composition, has_log: bool) -> Vec<BrokerParty> {
     let organism = &composition.organism;
     let listeners = composition.listeners.values().filter(|one| one.reach.is_over_broker());
     let listeners = listeners.map(|one| build_listener(organism, &one.name));
     let clients = composition.clients.iter().filter(|(_, one)| one.over_nats);
-    let others: Vec<Party> = listeners.chain(clients.map(|(name, _)| build_client(organism, name))).collect();
+    let others: Vec<BrokerParty> =
+        listeners.chain(clients.map(|(name, _)| build_client(organism, name))).collect();
     if others.is_empty() && !has_log {
         return Vec::new();
     }
@@ -95,7 +96,7 @@ fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
     move |rest| format!("{begin}{}", rest.concat())
 }
 
-fn build_listener(organism: &Name, name: &Name) -> Party {
+fn build_listener(organism: &Name, name: &Name) -> BrokerParty {
     let (subject, part) = (of_organism(organism), token(name));
     let at = format!("{}.{part}", BrokerSubjects::of(organism).bus_stream());
     let own = |begin: &str, end: &str| format!("{begin}{at}{end}");
@@ -114,7 +115,7 @@ fn build_listener(organism: &Name, name: &Name) -> Party {
             ));
         }
     }
-    Party {
+    BrokerParty {
         shown: name.to_string(),
         listener: Some(name.clone()),
         client: None,
@@ -135,11 +136,11 @@ fn build_listener(organism: &Name, name: &Name) -> Party {
     }
 }
 
-fn build_client(organism: &Name, name: &Name) -> Party {
+fn build_client(organism: &Name, name: &Name) -> BrokerParty {
     let part = token(name);
     let inbox = format!("_INBOX_{part}");
     let asks = BrokerSubjects::of(organism).asked(name);
-    Party {
+    BrokerParty {
         shown: format!("{}, a client", name.as_str()),
         listener: None,
         client: Some(name.clone()),
@@ -151,7 +152,7 @@ fn build_client(organism: &Name, name: &Name) -> Party {
     }
 }
 
-fn build_pump(organism: &Name) -> Party {
+fn build_pump(organism: &Name) -> BrokerParty {
     let (subject, bus) = (of_organism(organism), BrokerSubjects::of(organism).bus_stream());
     let inbox = BrokerSubjects::inbox(organism);
     let mut publish = vec![
@@ -198,7 +199,7 @@ fn build_pump(organism: &Name) -> Party {
         publish.push(allow(AccountCrossing::Own, subject, "reading what was too large for one message"));
     }
     let silent = BrokerSubjects::of(organism).silences();
-    Party {
+    BrokerParty {
         shown: "the pump".to_owned(),
         listener: None,
         client: None,
@@ -211,7 +212,7 @@ fn build_pump(organism: &Name) -> Party {
             allow(AccountCrossing::Own, silent, "that a listener gave no sign of life"),
             allow(AccountCrossing::Own, subject(&["life.*"]), "whether another pump lives"),
             allow(AccountCrossing::Own, subject(&["log.*"]), "what another pump adds to the log"),
-            Right {
+            BrokerRight {
                 there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
                 ..allow(
                     AccountCrossing::Server,
@@ -225,7 +226,7 @@ fn build_pump(organism: &Name) -> Party {
     }
 }
 
-fn build_auditor(organism: &Name) -> Party {
+fn build_auditor(organism: &Name) -> BrokerParty {
     let (subject, bus, log) =
         (of_organism(organism), BrokerSubjects::of(organism).bus_stream(), log_stream(organism));
     let (inbox, api) =
@@ -233,9 +234,9 @@ fn build_auditor(organism: &Name) -> Party {
     let asks = |what: &str, stream: &str, words| {
         let there = Some(format!("$JS.API.{what}.{stream}"));
         let here = format!("{api}.{what}.{stream}");
-        Right { there, ..allow(AccountCrossing::Asks, here, words) }
+        BrokerRight { there, ..allow(AccountCrossing::Asks, here, words) }
     };
-    Party {
+    BrokerParty {
         shown: "an auditor".to_owned(),
         listener: None,
         client: None,
@@ -277,7 +278,7 @@ mod tests {
         let name = |text: &str| Name::parse(text).unwrap();
         let of = |text: &str| build_listener(&name("shop"), &name(text));
         let (a, dotted, named_so) = (of("a"), of("a.b"), of("pump.shop"));
-        let subjects = |party: &Party| {
+        let subjects = |party: &BrokerParty| {
             let all = party.publish.iter().map(|right| right.subject.clone());
             all.collect::<std::collections::BTreeSet<_>>()
         };

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use super::rights::{AccountCrossing, Party, Right};
+use super::rights::{AccountCrossing, BrokerParty, BrokerRight};
 use systole_core::types::ids::Name;
 
 /// How long the broker remembers where an answer goes. Twice the longest wait for a delivery.
@@ -33,7 +33,7 @@ pub struct ServerSettings<'a> {
 }
 
 /// The whole text. Each party comes with its public key.
-pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> String {
+pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&BrokerParty, String)]) -> String {
     let mut text = String::new();
     let syncs = if server.keeps_log { "\n  sync_interval: always" } else { "" };
     // Writing into a String cannot fail.
@@ -67,13 +67,13 @@ pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&Party, Stri
 
 fn write_account(
     text: &mut String,
-    party: &Party,
+    party: &BrokerParty,
     key: &str,
     exports: &[String],
     imports: &[String],
     keeps: bool,
 ) {
-    let allow = |rights: &[Right]| {
+    let allow = |rights: &[BrokerRight]| {
         let lines: Vec<String> =
             rights.iter().map(|right| format!("          {}\n", quote_text(&right.subject))).collect();
         format!("{{ allow: [\n{}        ] }}", lines.concat())
@@ -108,13 +108,13 @@ fn write_list(name: &str, all: &[String]) -> String {
 }
 
 /// The server's events that a party receives.
-fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
+fn of_server(party: &BrokerParty) -> impl Iterator<Item = &BrokerRight> {
     party.subscribe.iter().filter(|right| right.way == AccountCrossing::Server)
 }
 
 /// The server's events for the pump's account only.
-fn exports_of_server(pump: &Party) -> Vec<String> {
-    let line = |right: &Right| {
+fn exports_of_server(pump: &BrokerParty) -> Vec<String> {
+    let line = |right: &BrokerRight| {
         let subject = quote_text(right.there.as_ref().unwrap_or(&right.subject));
         format!("      {{ stream: {subject}, accounts: [{}] }}\n", quote_text(&pump.account))
     };
@@ -122,7 +122,7 @@ fn exports_of_server(pump: &Party) -> Vec<String> {
 }
 
 /// The subjects that the pump's account opens, each for one other account.
-fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
+fn exports_of_pump(others: &[(&BrokerParty, String)]) -> Vec<String> {
     let reaching =
         others.iter().flat_map(|(party, _)| party.crossing_rights().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
@@ -151,7 +151,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 }
 
 /// The pump's account: the server's events it receives, and the questions it may ask the others.
-fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
+fn imports_of_pump(pump: &BrokerParty, others: &[(&BrokerParty, String)]) -> Vec<String> {
     let heard = of_server(pump).map(|right| write_import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
         let rights = party.crossing_rights().filter(|right| right.way == AccountCrossing::Answers);
@@ -160,7 +160,7 @@ fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
     heard.chain(answered).collect()
 }
 
-fn list_exports(party: &Party) -> Vec<String> {
+fn list_exports(party: &BrokerParty) -> Vec<String> {
     let answered = party.crossing_rights().filter(|right| right.way == AccountCrossing::Answers);
     answered
         .map(|right| {
@@ -169,7 +169,7 @@ fn list_exports(party: &Party) -> Vec<String> {
         .collect()
 }
 
-fn list_imports(party: &Party, pump: &str) -> Vec<String> {
+fn list_imports(party: &BrokerParty, pump: &str) -> Vec<String> {
     let reaching = party.crossing_rights().filter_map(|right| {
         let kind = match right.way {
             AccountCrossing::Asks | AccountCrossing::Waits => "service",
@@ -181,7 +181,7 @@ fn list_imports(party: &Party, pump: &str) -> Vec<String> {
     reaching.collect()
 }
 
-fn write_import(kind: &str, account: &str, right: &Right) -> String {
+fn write_import(kind: &str, account: &str, right: &BrokerRight) -> String {
     let there = quote_text(right.there.as_ref().unwrap_or(&right.subject));
     let here = match right.there {
         Some(_) => format!(", to: {}", quote_text(&right.subject)),

@@ -98,7 +98,7 @@ pub fn compare_runs(
     made_at: &dyn Fn(Position) -> Position,
     rules: ComparisonRules,
 ) -> Result<RunComparison, LogFault> {
-    let sides = (Side::from_run(one), Side::from_run(other));
+    let sides = (RunSide::from_run(one), RunSide::from_run(other));
     let mut result = RunComparison { records: sides.0.placed.len(), ..RunComparison::default() };
     for (place, (position, record)) in &sides.0.by_place {
         let Some((_, opposite)) = sides.1.by_place.get(place) else {
@@ -113,10 +113,10 @@ pub fn compare_runs(
             continue;
         };
         let found = compare_records(&sides, (record, opposite), rules)?;
-        result.reworded += usize::from(found == Found::Reworded);
+        result.reworded += usize::from(found == FoundDifference::Reworded);
         let fit = prompt_fit(record, opposite, &found);
         result.prompts.extend(fit.map(|fit| (*position, fit)));
-        if let Found::Differs { part, one, other } = found {
+        if let FoundDifference::Differs { part, one, other } = found {
             result.differences.push(RecordDifference {
                 place: place.clone(),
                 part,
@@ -147,15 +147,15 @@ pub fn compare_runs(
 }
 
 /// One side, with its places.
-struct Side<'a> {
+struct RunSide<'a> {
     run: &'a ComparedRun<'a>,
     placed: Vec<(RecordPlace, &'a Record)>,
     by_place: BTreeMap<RecordPlace, (Position, &'a Record)>,
     index: PlaceIndex,
 }
 
-impl<'a> Side<'a> {
-    fn from_run(run: &'a ComparedRun<'a>) -> Side<'a> {
+impl<'a> RunSide<'a> {
+    fn from_run(run: &'a ComparedRun<'a>) -> RunSide<'a> {
         let placed = place_records(run.root, run.records.iter().map(|(_, record)| *record));
         let index = PlaceIndex::from_records(run.root, &placed);
         let positions: BTreeMap<_, _> =
@@ -167,7 +167,7 @@ impl<'a> Side<'a> {
                 (place.clone(), (position, *record))
             })
             .collect();
-        Side { run, placed, by_place, index }
+        RunSide { run, placed, by_place, index }
     }
 
     fn show_record(&self, record: &Record) -> DifferentSide {
@@ -180,7 +180,7 @@ impl<'a> Side<'a> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Found {
+enum FoundDifference {
     Same,
     /// The same in the words of another version.
     Reworded,
@@ -192,20 +192,22 @@ enum Found {
 }
 
 /// What was found about the prompts of two records.
-fn prompt_fit(one: &Record, other: &Record, found: &Found) -> Option<PromptFit> {
+fn prompt_fit(one: &Record, other: &Record, found: &FoundDifference) -> Option<PromptFit> {
     let (own, opposite) = (prompt_of(one)?, prompt_of(other)?);
     Some(match found {
         _ if own == opposite => PromptFit::Same,
-        Found::Reworded | Found::Differs { part: "prompt", .. } => PromptFit::Other(opposite),
-        Found::Same | Found::Differs { .. } => PromptFit::SameText,
+        FoundDifference::Reworded | FoundDifference::Differs { part: "prompt", .. } => {
+            PromptFit::Other(opposite)
+        }
+        FoundDifference::Same | FoundDifference::Differs { .. } => PromptFit::SameText,
     })
 }
 
 fn compare_records(
-    sides: &(Side<'_>, Side<'_>),
+    sides: &(RunSide<'_>, RunSide<'_>),
     (one, other): (&Record, &Record),
     rules: ComparisonRules,
-) -> Result<Found, LogFault> {
+) -> Result<FoundDifference, LogFault> {
     let parts =
         (sides.0.index.find_parts(one, rules.has_keys), sides.1.index.find_parts(other, rules.has_keys));
     if let (Some(own), Some(opposite)) = (prompt_of(one), prompt_of(other))
@@ -214,19 +216,19 @@ fn compare_records(
         return compare_prompts(sides, (own, opposite), &parts, rules);
     }
     if parts.0 == parts.1 {
-        return Ok(Found::Same);
+        return Ok(FoundDifference::Same);
     }
     let (first, second) = parts;
     if first.body != second.body {
         let is_worded = rules.is_across_versions && is_reworded(one, &first.body, &second.body);
         return Ok(if is_worded {
-            Found::Reworded
+            FoundDifference::Reworded
         } else {
-            Found::Differs { part: "body", one: first.body, other: second.body }
+            FoundDifference::Differs { part: "body", one: first.body, other: second.body }
         });
     }
     let text = |part: Option<String>| part.unwrap_or_else(|| "none".to_owned());
-    let differs = |part, one, other| Found::Differs { part, one, other };
+    let differs = |part, one, other| FoundDifference::Differs { part, one, other };
     Ok(if first.code != second.code {
         differs("code", first.code.to_owned(), second.code.to_owned())
     } else if first.between.0 != second.between.0 {
@@ -245,11 +247,11 @@ fn compare_records(
 /// Compares two model calls by the text of their prompts: a prompt contains marks, so its hash may differ although its
 /// text does not.
 fn compare_prompts(
-    sides: &(Side<'_>, Side<'_>),
+    sides: &(RunSide<'_>, RunSide<'_>),
     (own, opposite): (String, String),
     parts: &(RecordParts, RecordParts),
     rules: ComparisonRules,
-) -> Result<Found, LogFault> {
+) -> Result<FoundDifference, LogFault> {
     let (one, other) = (read_prompt(sides.0.run.reader, &own)?, read_prompt(sides.1.run.reader, &opposite)?);
     let (one, other) = (
         one.replace(sides.0.run.root.as_str(), "sess-…"),
@@ -257,12 +259,16 @@ fn compare_prompts(
     );
     if one != other {
         return Ok(match rules.is_across_versions {
-            true => Found::Reworded,
-            false => Found::Differs { part: "prompt", one, other },
+            true => FoundDifference::Reworded,
+            false => FoundDifference::Differs { part: "prompt", one, other },
         });
     }
     let (first, second) = (parts.0.body.replace(&own, ""), parts.1.body.replace(&opposite, ""));
-    Ok(if first == second { Found::Same } else { Found::Differs { part: "body", one: first, other: second } })
+    Ok(if first == second {
+        FoundDifference::Same
+    } else {
+        FoundDifference::Differs { part: "body", one: first, other: second }
+    })
 }
 
 /// The text of a prompt, without its marks.

@@ -22,7 +22,7 @@ pub(super) const NO_TICKET: Ticket = Ticket(0);
 
 /// A cue.
 #[derive(Debug)]
-pub(super) struct Cue {
+pub(super) struct ReplayInput {
     pub(super) at: RecordedMoment,
     pub(super) what: CueKind,
 }
@@ -34,7 +34,7 @@ pub(super) enum CueKind {
     /// The organism stopped and started again.
     Started { config: Digest, was_drained: bool },
     /// A message from outside.
-    Outside(OutsideMessage),
+    Outside(ReplayedMessage),
     /// An order of a client.
     Ordered(ClientOrder),
     /// A person's decision.
@@ -47,7 +47,7 @@ pub(super) enum CueKind {
 
 /// A message from outside, as its record shows it.
 #[derive(Clone, Debug)]
-pub(super) struct OutsideMessage {
+pub(super) struct ReplayedMessage {
     pub(super) client: Name,
     pub(super) to: Name,
     pub(super) thread: Option<ThreadId>,
@@ -55,7 +55,7 @@ pub(super) struct OutsideMessage {
     key: Key,
 }
 
-impl OutsideMessage {
+impl ReplayedMessage {
     /// The message after the door.
     pub(super) fn with_verdict(self, judged: JudgedMessage) -> DoorMessage {
         DoorMessage {
@@ -102,14 +102,18 @@ impl RecordedRuling {
 }
 
 /// The cues of a tree.
-pub(super) fn list_inputs(tree: &RecordedTree, history: &TreeHistory, system: &SystemEvents) -> Vec<Cue> {
+pub(super) fn list_inputs(
+    tree: &RecordedTree,
+    history: &TreeHistory,
+    system: &SystemEvents,
+) -> Vec<ReplayInput> {
     let mut cues = Vec::with_capacity(2 * tree.records.len());
     for (at, (position, record)) in tree.records.iter().enumerate() {
         let moment = RecordedMoment { position: *position, time: record.header.time };
         let input = history.inputs.get(&at).and_then(|input| input_of(tree, at, record, input));
-        cues.extend(input.map(|what| Cue { at: moment, what }));
+        cues.extend(input.map(|what| ReplayInput { at: moment, what }));
         let sent = history.deliveries.get(position).cloned();
-        cues.push(Cue { at: moment, what: CueKind::Tick { sent } });
+        cues.push(ReplayInput { at: moment, what: CueKind::Tick { sent } });
     }
     for (position, time, event) in system.of_tree(tree) {
         let what = match event {
@@ -120,7 +124,7 @@ pub(super) fn list_inputs(tree: &RecordedTree, history: &TreeHistory, system: &S
                 CueKind::Ordered(build_pause(by.clone(), None, *halts, note.clone()))
             }
         };
-        cues.push(Cue { at: RecordedMoment { position: *position, time: *time }, what });
+        cues.push(ReplayInput { at: RecordedMoment { position: *position, time: *time }, what });
     }
     // The sort is stable: an input comes before the tick of its own record.
     cues.sort_by_key(|cue| cue.at.position);
@@ -135,14 +139,14 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
     let h = &record.header;
     let (thread, ticket) = (h.thread.clone(), NO_TICKET);
     Some(match input {
-        OutsideInput::Asked => CueKind::Outside(OutsideMessage {
+        OutsideInput::Asked => CueKind::Outside(ReplayedMessage {
             client: h.from.clone(),
             to: h.to.clone()?,
             thread: (h.seq > 1).then_some(thread),
             document: record.body.clone(),
             key: h.key.clone()?,
         }),
-        OutsideInput::Steered => CueKind::Outside(OutsideMessage {
+        OutsideInput::Steered => CueKind::Outside(ReplayedMessage {
             client: h.from.clone(),
             to: h.to.clone()?,
             thread: Some(thread),

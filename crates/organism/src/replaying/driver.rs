@@ -24,18 +24,18 @@ use systole_core::types::ports::{
 use systole_core::types::refusal::Refusal;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::Cue;
+use super::cues::ReplayInput;
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
-use super::performers::{Performance, Performer, build_performers};
+use super::performers::{ReplayListener, ReplayWork, build_performers};
 use super::ports::{PumpOutput, ReplayPorts};
 use super::ready::{ReadyInput, ReadyKind};
 use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
-use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
+use super::shelf::{CannotReplay, ReplayConfigurations, ReplayPage};
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use systole_carriers::leases::LeaseTable;
@@ -60,15 +60,15 @@ struct PumpRun {
     engine: Engine,
     leases: Arc<LeaseTable>,
     begun: BegunViews,
-    performers: BTreeMap<Name, Performer>,
-    performance: Performance,
+    performers: BTreeMap<Name, ReplayListener>,
+    performance: ReplayWork,
     page: ReplayPage,
 }
 
 /// A replay at work.
-pub(super) struct Driver<'a> {
+pub(super) struct ReplayDriver<'a> {
     reader: &'a dyn LogReader,
-    shelf: &'a mut ReplayShelf,
+    shelf: &'a mut ReplayConfigurations,
     real: &'a mut RealParts,
     /// Whether more may go out than the record shows.
     goes_out: bool,
@@ -99,14 +99,14 @@ pub(super) struct Driver<'a> {
     pub(super) refused: Vec<Refusal>,
 }
 
-impl<'a> Driver<'a> {
+impl<'a> ReplayDriver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (shelf, real): (&'a mut ReplayShelf, &'a mut RealParts),
+        (shelf, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
-    ) -> Driver<'a> {
-        Driver {
+    ) -> ReplayDriver<'a> {
+        ReplayDriver {
             reader,
             goes_out: shelf.is_replaced(),
             shelf,
@@ -133,8 +133,8 @@ impl<'a> Driver<'a> {
     }
 
     /// Replays the cues, in their order, with everything that listeners say in between.
-    pub(super) fn play_inputs(&mut self, config: Digest, cues: Vec<Cue>) -> Result<(), CannotReplay> {
-        let mut cues: VecDeque<Cue> = cues.into();
+    pub(super) fn play_inputs(&mut self, config: Digest, cues: Vec<ReplayInput>) -> Result<(), CannotReplay> {
+        let mut cues: VecDeque<ReplayInput> = cues.into();
         let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
         self.start_run(config)?;
         for _ in 0..most {
@@ -202,7 +202,7 @@ impl<'a> Driver<'a> {
         engine.adopt();
         engine.boot();
         let performers = build_performers(&page.file, &self.answers, self.real.live.as_ref())?;
-        let (begun, performance) = (BegunViews::default(), Performance::default());
+        let (begun, performance) = (BegunViews::default(), ReplayWork::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
         self.adopt_leases()
     }

@@ -15,17 +15,17 @@ pub(super) type RecordedAnswer = Result<ModelAnswer, ModelFault>;
 
 /// The recorded answers of the deliveries that are out. Clones are handles to the same answers.
 #[derive(Clone, Default)]
-pub(super) struct JournalModel(Arc<Mutex<Answers>>);
+pub(super) struct JournalModel(Arc<Mutex<DeliveryAnswers>>);
 
 #[derive(Default)]
-struct Answers {
+struct DeliveryAnswers {
     by_delivery: HashMap<String, VecDeque<RecordedAnswer>>,
     /// Deliveries that asked for an answer that is not recorded.
     missed: Vec<String>,
 }
 
 impl JournalModel {
-    fn lock_answers(&self) -> MutexGuard<'_, Answers> {
+    fn lock_answers(&self) -> MutexGuard<'_, DeliveryAnswers> {
         // Every change is one step, so the answers are valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_agent::model::{
-    AnswerFuture, AnswerWatcher, EstimatedRequest, HttpLimits, Ledger, MessagePart, Model, ModelAnswer,
-    ModelRequest, Models, NativeCall, NoAnswer, OutgoingRequest, RequestOutcome, SystemRandom, reserve_cost,
+    AnswerFuture, AnswerWatcher, EstimatedRequest, HttpLimits, MessagePart, Model, ModelAnswer, ModelRequest,
+    Models, NativeCall, NoAnswer, OutgoingRequest, RequestLedger, RequestOutcome, SystemRandom, reserve_cost,
 };
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_core::types::flow::Lease;
@@ -262,7 +262,7 @@ struct CallLedger<'a> {
     reserve: u64,
 }
 
-impl Ledger for CallLedger<'_> {
+impl RequestLedger for CallLedger<'_> {
     type Halt = LiveFault;
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), LiveFault> {

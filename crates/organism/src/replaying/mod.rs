@@ -32,7 +32,7 @@ pub use live_agent::{AgentModels, LiveAgent, LiveUse};
 pub use prompts::{PromptFindings, RecordedPrompt, check_prompts};
 pub use real_parts::RealParts;
 pub use replay::{ReplayedTree, replay_tree};
-pub use shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayShelf};
+pub use shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 pub use stand_in::StandInProgram;
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};
 pub use unanswered::UnansweredDelivery;

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 1 << 20;
 
 /// A listener that runs in a replay.
 #[derive(Clone)]
-pub(super) enum Performer {
+pub(super) enum ReplayListener {
     /// An agent, with recorded answers.
     Agent(Arc<Agent>),
     /// A workflow.
@@ -40,7 +40,7 @@ pub(super) fn build_performers(
     file: &OrganismFile,
     answers: &JournalModel,
     live: Option<&LiveAgent>,
-) -> Result<BTreeMap<Name, Performer>, CannotReplay> {
+) -> Result<BTreeMap<Name, ReplayListener>, CannotReplay> {
     let unmade = |words| CannotReplay::Configuration { config: file.composition.hash, words };
     live.iter().for_each(|live| live.meet_agents(file));
     let mut all = BTreeMap::new();
@@ -57,38 +57,38 @@ pub(super) fn build_performers(
             models.map_err(|unusable| unmade(unusable.to_string()))?.with_sleeper(Arc::new(NoPauses));
         let made = Agent::new(agent.clone(), Arc::new(models));
         let made = made.map_err(|unreadable| unmade(unreadable.to_string()))?;
-        all.insert(name, Performer::Agent(Arc::new(made)));
+        all.insert(name, ReplayListener::Agent(Arc::new(made)));
     }
     for workflow in &file.workflows {
         let Ok(name) = Name::parse(&workflow.name) else { continue };
-        all.insert(name, Performer::Workflow(Arc::new(WorkflowListener::new(&workflow.name))));
+        all.insert(name, ReplayListener::Workflow(Arc::new(WorkflowListener::new(&workflow.name))));
     }
     Ok(all)
 }
 
-type Answering = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
+type AnswerTask = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
 
 /// The deliveries that agents and workflows work on.
 #[derive(Default)]
-pub(super) struct Performance {
-    board: Arc<Board>,
-    running: BTreeMap<String, Answering>,
+pub(super) struct ReplayWork {
+    board: Arc<SpokenBoard>,
+    running: BTreeMap<String, AnswerTask>,
     /// Deliveries that can go on.
     awake: Vec<String>,
 }
 
-impl Performance {
+impl ReplayWork {
     /// Brings a delivery to its listener.
-    pub(super) fn bring_delivery(&mut self, performer: &Performer, asked: Delivered) {
+    pub(super) fn bring_delivery(&mut self, performer: &ReplayListener, asked: Delivered) {
         let delivery = asked.stamp.delivery.clone();
         let line: Arc<dyn Line> = Arc::new(BoardLine {
             board: self.board.clone(),
             delivery: delivery.clone(),
             said: AtomicU64::new(0),
         });
-        let answering: Answering = match performer.clone() {
-            Performer::Agent(agent) => Box::pin(agent.answer(asked, line)),
-            Performer::Workflow(workflow) => Box::pin(workflow.answer_delivery(asked, line)),
+        let answering: AnswerTask = match performer.clone() {
+            ReplayListener::Agent(agent) => Box::pin(agent.answer(asked, line)),
+            ReplayListener::Workflow(workflow) => Box::pin(workflow.answer_delivery(asked, line)),
         };
         self.running.insert(delivery.clone(), answering);
         self.awake.push(delivery);
@@ -129,12 +129,12 @@ impl Performance {
 
 /// What listeners have said and wait for.
 #[derive(Default)]
-struct Board {
+struct SpokenBoard {
     said: Mutex<Vec<ListenerDocument>>,
     waiting: Mutex<HashMap<(String, u64), oneshot::Sender<PumpAnswer>>>,
 }
 
-impl Board {
+impl SpokenBoard {
     // Every change below is one step, so the board is valid even if a lock is poisoned.
     fn lock_waiting(&self) -> MutexGuard<'_, HashMap<(String, u64), oneshot::Sender<PumpAnswer>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,7 +151,7 @@ impl Board {
 
 /// The line of one delivery.
 struct BoardLine {
-    board: Arc<Board>,
+    board: Arc<SpokenBoard>,
     delivery: String,
     said: AtomicU64,
 }

@@ -11,7 +11,7 @@ use super::comparison::PromptFit;
 use super::equality::prompt_of;
 use super::real_parts::RealParts;
 use super::replay::{ReplayedTree, replay_tree};
-use super::shelf::{CannotReplay, ReplayShelf};
+use super::shelf::{CannotReplay, ReplayConfigurations};
 use super::tree_records::{RecordedTree, SystemEvents};
 
 /// A prompt of the journal.
@@ -65,7 +65,7 @@ impl PromptFindings {
 pub fn check_prompts(
     reader: &dyn LogReader,
     system: &SystemEvents,
-    shelf: &mut ReplayShelf,
+    shelf: &mut ReplayConfigurations,
 ) -> Result<PromptFindings, LogFault> {
     let mut found = PromptFindings::default();
     let newest = reader.threads(usize::MAX)?;
@@ -100,7 +100,7 @@ fn read_recorded(position: Position, record: &Record) -> Option<(RecordedPrompt,
 fn judge_prompt(
     found: &mut PromptFindings,
     reader: &dyn LogReader,
-    (system, shelf): (&SystemEvents, &mut ReplayShelf),
+    (system, shelf): (&SystemEvents, &mut ReplayConfigurations),
     replayed: &ReplayedTree,
     (prompt, record): (RecordedPrompt, &Record),
 ) {
@@ -126,7 +126,7 @@ fn judge_prompt(
 /// Why the prompts of this listener cannot be made at all.
 fn not_ours(
     reader: &dyn LogReader,
-    shelf: &mut ReplayShelf,
+    shelf: &mut ReplayConfigurations,
     config: Digest,
     listener: &Name,
 ) -> Option<String> {
@@ -140,7 +140,7 @@ fn not_ours(
 /// Why a prompt that is another one now, or is missing, says nothing.
 fn find_reason(
     reader: &dyn LogReader,
-    (system, shelf): (&SystemEvents, &mut ReplayShelf),
+    (system, shelf): (&SystemEvents, &mut ReplayConfigurations),
     replayed: &ReplayedTree,
     (prompt, record): (&RecordedPrompt, &Record),
 ) -> Option<String> {

@@ -89,7 +89,7 @@ pub(super) struct ReplayPage {
 }
 
 /// The configurations of a replay.
-pub struct ReplayShelf {
+pub struct ReplayConfigurations {
     directory: PathBuf,
     /// The file of the organism as it is now. It also has what a stored configuration leaves out.
     now: Option<Arc<OrganismFile>>,
@@ -100,11 +100,11 @@ pub struct ReplayShelf {
     pub(super) schemas: CompiledSchemas,
 }
 
-impl ReplayShelf {
+impl ReplayConfigurations {
     /// A shelf for the organism of that folder. `now` is its file, if that can be read.
-    pub fn new(directory: PathBuf, now: Option<OrganismFile>) -> ReplayShelf {
+    pub fn new(directory: PathBuf, now: Option<OrganismFile>) -> ReplayConfigurations {
         let (now, pages) = (now.map(Arc::new), HashMap::new());
-        ReplayShelf { directory, now, instead: None, pages, schemas: CompiledSchemas::empty() }
+        ReplayConfigurations { directory, now, instead: None, pages, schemas: CompiledSchemas::empty() }
     }
 
     /// Replays everything under this configuration.

@@ -8,23 +8,23 @@ use systole_kit::extract::PayloadOrigin;
 use systole_kit::schema::PayloadFinding;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{Repair, Taken, final_in_words, json_schema};
-use crate::contracts::{Contracts, Known};
+use super::{AnswerRepair, ReadAnswer, final_in_words, json_schema};
+use crate::contracts::{AgentContracts, ElementModel};
 use crate::failures::AgentFailure;
-use crate::goal::{self, CONVERGED, Goal};
-use crate::heard::Heard;
+use crate::goal::{self, AskedGoal, CONVERGED};
+use crate::heard::HeardAnswer;
 use crate::show::describe_slip;
 
 /// Recognises an answer that is only the word that ends its loop. It means the same in every dialect, inside or
 /// outside of its tags.
-pub(super) fn read_converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+pub(super) fn read_converged(contracts: &AgentContracts, heard: &HeardAnswer) -> Option<ReadAnswer> {
     let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.answer_text()))?;
     let ending = heard.calls().next().is_none().then(|| goal.write_output(CONVERGED, true))?;
-    Some(Taken { ending, ..Taken::default() })
+    Some(ReadAnswer { ending, ..ReadAnswer::default() })
 }
 
 /// Takes a text as the final: as JSON if the goal asks for a payload with more than text, otherwise as words.
-pub(super) fn take_final(contracts: &Contracts, text: &str, taken: &mut Taken) {
+pub(super) fn take_final(contracts: &AgentContracts, text: &str, taken: &mut ReadAnswer) {
     let Some(known) = contracts.json_final() else {
         taken.ending = final_in_words(contracts, text, "success");
         return;
@@ -32,7 +32,7 @@ pub(super) fn take_final(contracts: &Contracts, text: &str, taken: &mut Taken) {
     let (json, was_fenced) = strip_fence(text);
     match of_json(known, json) {
         Ok(payload) => {
-            let repair = |reason| Repair { reason, act: None };
+            let repair = |reason| AnswerRepair { reason, act: None };
             let repaired = AgentFailure::from_slug("fenced-action", "").filter(|_| was_fenced);
             taken.repairs.extend(repaired.map(repair));
             taken.ending = Some(payload);
@@ -41,7 +41,7 @@ pub(super) fn take_final(contracts: &Contracts, text: &str, taken: &mut Taken) {
     }
 }
 
-fn of_json(known: &Known, json: &str) -> Result<Payload, (&'static str, String)> {
+fn of_json(known: &ElementModel, json: &str) -> Result<Payload, (&'static str, String)> {
     serde_json::from_str::<IgnoredAny>(json)
         .map_err(|error| ("json-required", json_schema::describe_unread(&error)))?;
     let built = known.model.from_json_text(&known.element.local, json.as_bytes());
@@ -66,7 +66,7 @@ fn strip_fence(text: &str) -> (&str, bool) {
 
 /// Turns the final of a goal's call into the goal's output. A report stays a report: the workflow decides what it is
 /// worth.
-pub(super) fn settle_goal(contracts: &Contracts, taken: &mut Taken) {
+pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
     let Some(goal) = &contracts.goal else { return };
     let Some(ending) = taken.ending.take() else { return };
     if ending.name().is(namespaces::CORE, "final-report") {
@@ -87,7 +87,7 @@ pub(super) fn settle_goal(contracts: &Contracts, taken: &mut Taken) {
     take_output(goal, &ending, taken);
 }
 
-fn take_output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
+fn take_output(goal: &AskedGoal, ending: &Payload, taken: &mut ReadAnswer) {
     let is_ended = goal.is_ended(ending);
     if is_ended && !goal.may_converge() {
         return refuse_final(taken, "converged-too-early", "");
@@ -96,7 +96,7 @@ fn take_output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
 }
 
 /// Refuses the final, and drops the fixes made in it.
-fn refuse_final(taken: &mut Taken, slug: &str, words: &str) {
+fn refuse_final(taken: &mut ReadAnswer, slug: &str, words: &str) {
     taken.repairs.retain(|repair| repair.act.is_some());
     taken.add_failure(slug, words);
 }

@@ -14,22 +14,22 @@ mod xml_final;
 
 use systole_kit::{Payload, namespaces};
 
-use crate::contracts::Contracts;
+use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
-use crate::heard::Heard;
+use crate::heard::HeardAnswer;
 use crate::model::{EnoughCheck, StopReason};
 use crate::show;
 use crate::spec::{AgentSpec, Dialect};
 
 /// The content of an answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ReadAnswer {
     /// The model's visible thoughts.
     pub(crate) thoughts: Vec<String>,
     /// Plans, each a `<todo-until>`.
     pub(crate) plans: Vec<Payload>,
     /// Its actions, in order.
-    pub(crate) acts: Vec<Act>,
+    pub(crate) acts: Vec<AnswerAction>,
     /// Its final.
     pub(crate) ending: Option<Payload>,
     /// Maps each part of the final to the model's text, if the final is an element there.
@@ -41,7 +41,7 @@ pub(crate) struct Taken {
     /// The words of an answer that is unusable and did not try to act, without the thoughts at the beginning.
     pub(crate) unused: Option<String>,
     /// The fixes, each with its slug. They are recorded and reported.
-    pub(crate) repairs: Vec<Repair>,
+    pub(crate) repairs: Vec<AnswerRepair>,
     /// Native calls that were plans.
     pub(crate) planned_calls: Vec<String>,
     /// Native calls that failed, each with the reason.
@@ -50,7 +50,7 @@ pub(crate) struct Taken {
 
 /// A fix and the action that it belongs to.
 #[derive(Clone, Debug)]
-pub(crate) struct Repair {
+pub(crate) struct AnswerRepair {
     /// The message for the model.
     pub(crate) reason: AgentFailure,
     /// The index of the fixed action among the actions. `None` for a note or a final.
@@ -59,7 +59,7 @@ pub(crate) struct Repair {
 
 /// One action.
 #[derive(Clone, Debug)]
-pub(crate) struct Act {
+pub(crate) struct AnswerAction {
     /// The recipient, if named.
     pub(crate) to: Option<String>,
     /// The payload.
@@ -87,7 +87,7 @@ pub(crate) struct ActPart {
     pub(crate) call: Option<String>,
 }
 
-impl Act {
+impl AnswerAction {
     /// The native calls behind it.
     pub(crate) fn into_calls(self) -> Vec<String> {
         self.call.into_iter().chain(self.parts.into_iter().filter_map(|part| part.call)).collect()
@@ -99,7 +99,7 @@ impl Act {
     }
 }
 
-impl Taken {
+impl ReadAnswer {
     /// Whether it is enough to answer the turn.
     pub(crate) fn is_usable(&self) -> bool {
         !self.acts.is_empty() || self.ending.is_some() || !self.plans.is_empty() || self.is_note
@@ -111,7 +111,7 @@ impl Taken {
     }
 
     /// The action whose item has that ordinal, with its index among the actions.
-    pub(crate) fn find_act(&self, ordinal: u32) -> Option<(usize, &Act)> {
+    pub(crate) fn find_act(&self, ordinal: u32) -> Option<(usize, &AnswerAction)> {
         let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(self.has_note()))?;
         Some((at, self.acts.get(at)?))
     }
@@ -135,7 +135,7 @@ impl Taken {
 
 /// What is allowed in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Allowed<'a> {
+pub(crate) struct TurnRules<'a> {
     /// Whether only a final is accepted.
     pub(crate) only_final: bool,
     /// The code in the slot of a final (`xml-final`).
@@ -144,7 +144,7 @@ pub(crate) struct Allowed<'a> {
     pub(crate) tasks_given: u32,
 }
 
-impl Allowed<'_> {
+impl TurnRules<'_> {
     /// The rules of an earlier turn, with that many tasks given before.
     pub(crate) fn from_given(tasks_given: u32) -> Self {
         Self { only_final: false, nonce: "", tasks_given }
@@ -154,10 +154,10 @@ impl Allowed<'_> {
 /// Takes an answer apart.
 pub(crate) fn read_answer(
     agent: &AgentSpec,
-    contracts: &Contracts,
-    heard: &Heard,
-    allowed: Allowed<'_>,
-) -> Taken {
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    allowed: TurnRules<'_>,
+) -> ReadAnswer {
     let mut taken = goals::read_converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
     goals::settle_goal(contracts, &mut taken);
@@ -189,7 +189,7 @@ pub(crate) fn read_answer(
 
 /// Refuses a final if it, or the whole answer, begins with a tag that only prompts have: the model went on with the
 /// prompt and answered nothing.
-fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
+fn refuse_own_markup(heard: &HeardAnswer, taken: &mut ReadAnswer) {
     let Some(ending) = &taken.ending else { return };
     let answer = heard.joined_text();
     // The slot of a final in `xml-final` is the model's to write.
@@ -203,7 +203,12 @@ fn refuse_own_markup(heard: &Heard, taken: &mut Taken) {
     taken.add_failure("own-markup", format!("It began with <{tag}>."));
 }
 
-fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+fn take_in_dialect(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    allowed: TurnRules<'_>,
+) -> ReadAnswer {
     if let Some(taken) = elements_of_script(agent, contracts, heard) {
         return taken;
     }
@@ -219,25 +224,33 @@ fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allo
 
 /// The actions or the final that a script wrote as elements for an agent of another dialect: the same script is for every
 /// dialect.
-fn elements_of_script(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+fn elements_of_script(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+) -> Option<ReadAnswer> {
     let may_be = agent.is_rehearsed && agent.dialect != Dialect::Xml && heard.calls().next().is_none();
-    may_be.then(|| xml::read_answer(agent, contracts, heard)).filter(Taken::is_usable)
+    may_be.then(|| xml::read_answer(agent, contracts, heard)).filter(ReadAnswer::is_usable)
 }
 
 /// The thoughts and plans of an answer that holds nothing else, in a dialect whose actions are native calls.
-fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+fn note_alone(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> Option<ReadAnswer> {
     heard.calls().next().is_none().then(|| xml::note_alone(agent, contracts, heard)).flatten()
 }
 
 /// Where to cut the answer, if this agent stops early. Only actions in text have a visible end.
-pub(crate) fn build_check(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> Option<EnoughCheck> {
+pub(crate) fn build_check(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    only_final: bool,
+) -> Option<EnoughCheck> {
     (agent.stop_early && agent.dialect == Dialect::Xml)
         .then(|| xml::build_check(agent, contracts, only_final))
 }
 
 /// The note of a turn: the agent's own root tag around its thoughts and plans. `None` if there are neither. Thoughts
 /// that no message can carry are cut: the journal has all of them.
-pub(crate) fn write_note(agent: &str, taken: &Taken) -> Option<Payload> {
+pub(crate) fn write_note(agent: &str, taken: &ReadAnswer) -> Option<Payload> {
     if !taken.has_note() {
         return None;
     }
@@ -251,7 +264,7 @@ pub(crate) fn write_note(agent: &str, taken: &Taken) -> Option<Payload> {
 }
 
 /// The note with at most that many bytes of each thought.
-fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
+fn note_of(agent: &str, taken: &ReadAnswer, most: usize) -> Option<Payload> {
     let name = systole_kit::writer::XmlName::new(agent)?;
     let mut writer = systole_kit::writer::XmlWriter::new();
     let namespace = format!("https://xml-pipeline.org/ns/{agent}/v1");
@@ -266,7 +279,7 @@ fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
 }
 
 /// A final in words: the only answer that is just text, or a report if the agent owes another answer.
-pub(crate) fn final_in_words(contracts: &Contracts, text: &str, outcome: &str) -> Option<Payload> {
+pub(crate) fn final_in_words(contracts: &AgentContracts, text: &str, outcome: &str) -> Option<Payload> {
     let words = text.trim();
     if let Some(known) = contracts.text_final() {
         return known.wrap_text(words);

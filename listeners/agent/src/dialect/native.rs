@@ -8,21 +8,21 @@ use std::collections::BTreeSet;
 use systole_kit::Payload;
 use systole_kit::schema::nearest;
 
-use super::{Act, Taken, goals, json_schema, together};
-use crate::contracts::Contracts;
+use super::{AnswerAction, ReadAnswer, goals, json_schema, together};
+use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
-use crate::heard::Heard;
+use crate::heard::HeardAnswer;
 use crate::model::{NativeCall, StopReason};
 use crate::primitives::{self, PLAN};
-use crate::prompt::{self, Means, Native};
+use crate::prompt::{self, NativeTool, ToolMeaning};
 use crate::show::describe_slip;
 use crate::spec::{ActionLimit, AgentSpec, OutputFormat};
 
 /// The most actions in one answer.
 const MOST: usize = 64;
 
-pub(super) fn read_answer(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
-    let mut taken = Taken::default();
+pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
+    let mut taken = ReadAnswer::default();
     if heard.calls().next().is_none() {
         final_of(agent, contracts, heard, &heard.answer_text(), &mut taken);
         return taken;
@@ -74,7 +74,13 @@ fn find_failure(call: &NativeCall, slug: &str, words: &str) -> Option<(String, A
     Some((call.id.clone(), AgentFailure::from_slug(slug, words)?))
 }
 
-fn final_of(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
+fn final_of(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    text: &str,
+    taken: &mut ReadAnswer,
+) {
     if text.trim().is_empty() {
         return taken
             .add_failure(if heard.has_reasoning() { "reasoning-only" } else { "empty-response" }, "");
@@ -96,10 +102,10 @@ fn final_of(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, text: &str,
 }
 
 fn read_call(
-    contracts: &Contracts,
-    tools: &[Native],
+    contracts: &AgentContracts,
+    tools: &[NativeTool],
     call: &NativeCall,
-) -> Result<Act, Option<AgentFailure>> {
+) -> Result<AnswerAction, Option<AgentFailure>> {
     let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
         let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
         let words = match nearest(&call.name, names.iter().copied()) {
@@ -114,11 +120,20 @@ fn read_call(
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
         let (name, call) = (call.name.clone(), Some(call.id.clone()));
-        Act { to, payload, name, call, thread: None, origin: None, is_task: false, parts: Vec::new() }
+        AnswerAction {
+            to,
+            payload,
+            name,
+            call,
+            thread: None,
+            origin: None,
+            is_task: false,
+            parts: Vec::new(),
+        }
     };
     let (at, to) = match &native.means {
-        Means::Peer { action, to } => (*action, to),
-        Means::Core(primitive) => {
+        ToolMeaning::Peer { action, to } => (*action, to),
+        ToolMeaning::Core(primitive) => {
             let named = tools.iter().filter_map(|native| {
                 Some((native.tool.name.as_str(), prompt::find_spawnable(contracts, native)?))
             });

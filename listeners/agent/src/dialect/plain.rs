@@ -1,12 +1,12 @@
 //! `plain`: the whole answer is the result, without the thoughts at its beginning.
 
-use super::{Taken, goals};
-use crate::contracts::Contracts;
-use crate::heard::Heard;
+use super::{ReadAnswer, goals};
+use crate::contracts::AgentContracts;
+use crate::heard::HeardAnswer;
 use crate::model::StopReason;
 
-pub(super) fn read_answer(contracts: &Contracts, heard: &Heard) -> Taken {
-    let mut taken = Taken::default();
+pub(super) fn read_answer(contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
+    let mut taken = ReadAnswer::default();
     let text = heard.answer_text();
     if text.trim().is_empty() {
         taken.add_failure(if heard.has_reasoning() { "reasoning-only" } else { "empty-response" }, "");

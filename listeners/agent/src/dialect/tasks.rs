@@ -14,10 +14,10 @@ use systole_workflow::goal_request::{GoalRequest, Task};
 use systole_workflow::spec::TaskRule;
 
 use super::goals::words_of;
-use super::{Act, Taken};
-use crate::contracts::Contracts;
+use super::{AnswerAction, ReadAnswer};
+use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
-use crate::goal::Goal;
+use crate::goal::AskedGoal;
 use crate::primitives::{SPAWN, TASK};
 use crate::spec::AgentSpec;
 
@@ -25,14 +25,26 @@ use crate::spec::AgentSpec;
 static SCHEMA: LazyLock<Option<SchemaModel>> = LazyLock::new(|| SchemaModel::read(WORKFLOW_XSD).ok());
 
 /// Turns tasks into child threads. `given` tasks were given before.
-pub(super) fn settle_tasks(agent: &AgentSpec, contracts: &Contracts, given: u32, taken: &mut Taken) {
+pub(super) fn settle_tasks(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    given: u32,
+    taken: &mut ReadAnswer,
+) {
     let mut given = given;
     let mut places = Vec::new();
     for (at, mut act) in std::mem::take(&mut taken.acts).into_iter().enumerate() {
         let settled = match find_task(contracts, &act) {
             Some((goal, tasks)) => build_thread(goal, tasks, &act, given).map(|payload| {
                 given += 1;
-                act = Act { payload, to: None, thread: None, origin: None, is_task: true, ..act.clone() };
+                act = AnswerAction {
+                    payload,
+                    to: None,
+                    thread: None,
+                    origin: None,
+                    is_task: true,
+                    ..act.clone()
+                };
             }),
             None => address_act(agent, contracts, &mut act),
         };
@@ -59,7 +71,7 @@ pub(super) fn settle_tasks(agent: &AgentSpec, contracts: &Contracts, given: u32,
 }
 
 /// The goal, if the action is a task for it.
-fn find_task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c TaskRule)> {
+fn find_task<'c>(contracts: &'c AgentContracts, act: &AnswerAction) -> Option<(&'c AskedGoal, &'c TaskRule)> {
     let goal = contracts.goal.as_ref()?;
     let tasks = goal.tasks.as_ref()?;
     act.payload.name().is(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
@@ -67,9 +79,9 @@ fn find_task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c T
 
 /// The child thread of a task.
 fn build_thread(
-    goal: &Goal,
+    goal: &AskedGoal,
     tasks: &TaskRule,
-    act: &Act,
+    act: &AnswerAction,
     given: u32,
 ) -> Result<Payload, Option<AgentFailure>> {
     let invalid = |words: String| AgentFailure::from_slug("tool-payload-invalid", words);
@@ -105,7 +117,11 @@ fn build_thread(
 
 /// Sends an action to the peer that the file names for it. The agents that take tasks may take the element as well,
 /// and the core would let it through to them.
-fn address_act(agent: &AgentSpec, contracts: &Contracts, act: &mut Act) -> Result<(), Option<AgentFailure>> {
+fn address_act(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    act: &mut AnswerAction,
+) -> Result<(), Option<AgentFailure>> {
     if agent.task_takers.is_empty() {
         return Ok(());
     }

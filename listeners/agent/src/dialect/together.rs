@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, QName, namespaces};
 
-use super::{Act, ActPart, Taken};
-use crate::contracts::{CHANGE_SET, Contracts};
+use super::{ActPart, AnswerAction, ReadAnswer};
+use crate::contracts::{AgentContracts, CHANGE_SET};
 
 /// The elements that their schemas mark.
-pub(super) fn list_elements(contracts: &Contracts) -> BTreeSet<QName> {
+pub(super) fn list_elements(contracts: &AgentContracts) -> BTreeSet<QName> {
     let known = contracts.actions.iter().map(|action| &action.known);
     let marked = known.filter(|known| known.model.is_together(&known.element.local));
     marked.map(|known| known.element.clone()).collect()
@@ -20,15 +20,15 @@ pub(super) fn list_elements(contracts: &Contracts) -> BTreeSet<QName> {
 
 /// Puts the marked actions together. The change set takes the place of the first of them. An action for a child thread
 /// steers it, and stays as it is.
-pub(super) fn join_changes(contracts: &Contracts, taken: &mut Taken) {
+pub(super) fn join_changes(contracts: &AgentContracts, taken: &mut ReadAnswer) {
     let marked = list_elements(contracts);
-    let is_marked = |act: &Act| act.thread.is_none() && marked.contains(act.payload.name());
+    let is_marked = |act: &AnswerAction| act.thread.is_none() && marked.contains(act.payload.name());
     if !taken.acts.iter().any(is_marked) {
         return;
     }
-    let mut sets: Vec<(usize, Vec<Act>)> = Vec::new();
+    let mut sets: Vec<(usize, Vec<AnswerAction>)> = Vec::new();
     let mut places = Vec::new();
-    let mut acts: Vec<Act> = Vec::new();
+    let mut acts: Vec<AnswerAction> = Vec::new();
     for act in std::mem::take(&mut taken.acts) {
         let set = sets.iter_mut().find(|(_, set)| is_marked(&act) && set.iter().any(|one| one.to == act.to));
         match set {
@@ -57,7 +57,7 @@ pub(super) fn join_changes(contracts: &Contracts, taken: &mut Taken) {
     }
 }
 
-fn change_set(set: Vec<Act>) -> Option<Act> {
+fn change_set(set: Vec<AnswerAction>) -> Option<AnswerAction> {
     let to = set.first()?.to.clone();
     let mut writer = XmlWriter::new();
     writer.open(CHANGE_SET).xmlns(namespaces::WORKSPACE).content(|inside| {
@@ -66,5 +66,5 @@ fn change_set(set: Vec<Act>) -> Option<Act> {
     let payload = Payload::trusted(writer.finish().into()).ok()?;
     let parts = set.into_iter().map(|act| ActPart { name: act.name, call: act.call }).collect();
     let name = CHANGE_SET.to_owned();
-    Some(Act { to, payload, name, call: None, thread: None, origin: None, is_task: false, parts })
+    Some(AnswerAction { to, payload, name, call: None, thread: None, origin: None, is_task: false, parts })
 }

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use systole_kit::extract::{
-    Completion, ElementRole, ExtractEvent, ExtractedAction, Extractor, KnownElement, KnownNames, Problem,
-    RepairKind, Repaired, StreamEnd,
+    Completion, ElementRole, ExtractEvent, ExtractedAction, Extractor, KnownElement, KnownNames, NameRepair,
+    RepairKind, StreamEnd, TextProblem,
 };
 use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
 
-use super::{Act, Repair, Taken, final_in_words, together, write_report};
-use crate::contracts::Contracts;
+use super::{AnswerAction, AnswerRepair, ReadAnswer, final_in_words, together, write_report};
+use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
-use crate::heard::Heard;
+use crate::heard::HeardAnswer;
 use crate::model::{self, EnoughCheck};
 use crate::primitives::{self, PLAN};
 use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
@@ -26,14 +26,18 @@ const MOST: usize = 64;
 /// What many models write in place of `<thinking>`, unless it is the name of an action or a final.
 const THINK: &str = "think";
 
-pub(super) fn read_answer(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
+pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
     let text = heard.joined_text();
     let events = extract_events(collect_names(agent, contracts), contracts, heard.stop, &text);
-    Reading::new(contracts, &text).read_events(agent, events)
+    EventReading::new(contracts, &text).read_events(agent, events)
 }
 
 /// The thoughts and plans of an answer that holds nothing else. Names of actions have no meaning in it.
-pub(super) fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+pub(super) fn note_alone(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+) -> Option<ReadAnswer> {
     let text = heard.joined_text();
     let events = extract_events(
         KnownNames::new().with_element(build_own_element(agent)),
@@ -53,12 +57,12 @@ pub(super) fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard
     if events.iter().any(is_other) {
         return None;
     }
-    Some(Reading::new(contracts, &text).read_events(agent, events)).filter(|taken| taken.is_note)
+    Some(EventReading::new(contracts, &text).read_events(agent, events)).filter(|taken| taken.is_note)
 }
 
 fn extract_events(
     names: KnownNames,
-    contracts: &Contracts,
+    contracts: &AgentContracts,
     stop: model::StopReason,
     text: &str,
 ) -> Vec<ExtractEvent> {
@@ -78,7 +82,7 @@ fn extract_events(
 
 /// Detects the end of the first action, or of the final if only a final is accepted. The text after it is not read.
 /// The end is reported only if the same words mean the same without anything after them, for any pieces.
-pub(super) fn build_check(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> EnoughCheck {
+pub(super) fn build_check(agent: &AgentSpec, contracts: &AgentContracts, only_final: bool) -> EnoughCheck {
     let names: Arc<KnownNames> = collect_names(agent, contracts).into();
     let joined = together::list_elements(contracts);
     EnoughCheck::new(move || {
@@ -110,7 +114,7 @@ fn is_ending(action: &ExtractedAction) -> bool {
 }
 
 /// The names that mean something in the agent's text.
-fn collect_names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
+fn collect_names(agent: &AgentSpec, contracts: &AgentContracts) -> KnownNames {
     let mut names = KnownNames::new().with_element(build_own_element(agent));
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
@@ -147,7 +151,7 @@ fn build_own_element(agent: &AgentSpec) -> KnownElement {
 }
 
 /// Whether a payload whose end tag was added follows its schema, as far as our model of the schema can tell.
-fn fits_schema(contracts: &Contracts, event: &ExtractEvent) -> bool {
+fn fits_schema(contracts: &AgentContracts, event: &ExtractEvent) -> bool {
     let action = match event {
         ExtractEvent::Action(action) => action,
         // A completion is words, and a plan's form was already checked.
@@ -159,17 +163,17 @@ fn fits_schema(contracts: &Contracts, event: &ExtractEvent) -> bool {
     known.is_some_and(|known| known.model.explain(action.payload.bytes()).is_none())
 }
 
-fn build_element(role: ElementRole, known: &crate::contracts::Known) -> KnownElement {
+fn build_element(role: ElementRole, known: &crate::contracts::ElementModel) -> KnownElement {
     let made = KnownElement::new(role, &known.element.ns, &known.element.local);
     let made = made.with_texts(known.model.texts(&known.element.local));
     let made = if known.is_qualified() { made } else { made.without_namespace() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
 }
 
-struct Reading<'a> {
-    contracts: &'a Contracts,
+struct EventReading<'a> {
+    contracts: &'a AgentContracts,
     text: &'a str,
-    taken: Taken,
+    taken: ReadAnswer,
     prose: Vec<String>,
     thinks: bool,
     /// Whether tags hold a thought or a plan.
@@ -178,13 +182,13 @@ struct Reading<'a> {
     repairs: Vec<AgentFailure>,
 }
 
-impl<'a> Reading<'a> {
-    fn new(contracts: &'a Contracts, text: &'a str) -> Self {
+impl<'a> EventReading<'a> {
+    fn new(contracts: &'a AgentContracts, text: &'a str) -> Self {
         let (prose, repairs) = (Vec::new(), Vec::new());
-        Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, repairs }
+        Self { contracts, text, taken: ReadAnswer::default(), prose, thinks: false, notes: false, repairs }
     }
 
-    fn read_events(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> Taken {
+    fn read_events(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> ReadAnswer {
         events.into_iter().for_each(|event| self.read_event(event));
         self.finish(agent)
     }
@@ -228,7 +232,7 @@ impl<'a> Reading<'a> {
 
     /// Assigns the preceding fixes to this item.
     fn assign_repairs(&mut self, act: Option<usize>) {
-        let repairs = self.repairs.drain(..).map(|reason| Repair { reason, act });
+        let repairs = self.repairs.drain(..).map(|reason| AnswerRepair { reason, act });
         self.taken.repairs.extend(repairs);
     }
 
@@ -242,7 +246,7 @@ impl<'a> Reading<'a> {
             return self.take_ending(Some(action.payload));
         }
         self.assign_repairs(Some(self.taken.acts.len()));
-        self.taken.acts.push(Act {
+        self.taken.acts.push(AnswerAction {
             to: action.to,
             thread: action.thread,
             name: action.payload.name().local.to_string(),
@@ -285,7 +289,7 @@ impl<'a> Reading<'a> {
         self.taken.ending = payload;
     }
 
-    fn finish(mut self, agent: &AgentSpec) -> Taken {
+    fn finish(mut self, agent: &AgentSpec) -> ReadAnswer {
         let says_nothing_else = self.taken.acts.is_empty() && self.taken.ending.is_none();
         if says_nothing_else && self.contracts.is_ended_by(&self.prose.concat()) {
             self.prose.clear();
@@ -325,7 +329,7 @@ fn own_report(payload: Payload) -> Option<Payload> {
 }
 
 /// The message to the model about a fix.
-fn repair_told(repaired: &Repaired) -> String {
+fn repair_told(repaired: &NameRepair) -> String {
     match repaired.repair {
         RepairKind::EndTag => {
             format!("{} was added, and the element was executed. Do not send it again.", repaired.meant)
@@ -339,7 +343,7 @@ fn repair_told(repaired: &Repaired) -> String {
 }
 
 /// The message to the model about a problem in its text.
-fn describe_problem(problem: &Problem) -> String {
+fn describe_problem(problem: &TextProblem) -> String {
     let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
     let mut words = format!("Line {line}, column {column} of your answer: {}.", problem.message);
     words.extend(problem.expected.as_ref().map(|expected| format!("\nExpected: {expected}")));

@@ -6,23 +6,23 @@
 
 use serde_json::Value;
 
-use super::{Allowed, Taken, final_in_words, goals, native, write_report};
-use crate::contracts::Contracts;
-use crate::heard::Heard;
+use super::{ReadAnswer, TurnRules, final_in_words, goals, native, write_report};
+use crate::contracts::AgentContracts;
+use crate::heard::HeardAnswer;
 use crate::model::StopReason;
 use crate::prompt::format_name;
 use crate::spec::{AgentSpec, OutputFormat};
 
 pub(super) fn read_answer(
     agent: &AgentSpec,
-    contracts: &Contracts,
-    heard: &Heard,
-    allowed: Allowed<'_>,
-) -> Taken {
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    allowed: TurnRules<'_>,
+) -> ReadAnswer {
     let text = heard.joined_text();
     let calls = heard.calls().next().is_some();
-    let mut taken = if calls { native::read_answer(agent, contracts, heard) } else { Taken::default() };
-    let Some(slot) = Slot::find_last(&text) else {
+    let mut taken = if calls { native::read_answer(agent, contracts, heard) } else { ReadAnswer::default() };
+    let Some(slot) = FinalSlot::find_last(&text) else {
         match (calls, text.trim().is_empty()) {
             (true, _) => {}
             (false, true) if heard.has_reasoning() => taken.add_failure("reasoning-only", ""),
@@ -48,7 +48,7 @@ pub(super) fn read_answer(
     taken
 }
 
-type Wrong = (&'static str, String);
+type FinalFault = (&'static str, String);
 
 /// The statuses that a final may have.
 const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
@@ -59,11 +59,11 @@ const COMPLETE: &str = "success";
 /// The content of the slot, and its status.
 fn read_content<'t>(
     agent: &AgentSpec,
-    contracts: &Contracts,
-    heard: &Heard,
-    slot: &Slot<'t>,
-    allowed: Allowed<'_>,
-) -> Result<(&'t str, Option<&'t str>), Wrong> {
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    slot: &FinalSlot<'t>,
+    allowed: TurnRules<'_>,
+) -> Result<(&'t str, Option<&'t str>), FinalFault> {
     let expected = || describe_expected(agent, allowed.nonce);
     if slot.name != "FINAL" {
         return Err(("slot-mismatch", expected()));
@@ -97,11 +97,11 @@ fn read_content<'t>(
 
 fn take_ending(
     agent: &AgentSpec,
-    contracts: &Contracts,
+    contracts: &AgentContracts,
     content: &str,
     status: Option<&str>,
-    taken: &mut Taken,
-) -> Result<(), Wrong> {
+    taken: &mut ReadAnswer,
+) -> Result<(), FinalFault> {
     let complete = status.is_none_or(|status| status == COMPLETE);
     if complete && contracts.is_ended_by(content) {
         taken.ending = contracts.goal.as_ref().and_then(|goal| goal.write_output(content, true));
@@ -132,7 +132,7 @@ fn describe_expected(agent: &AgentSpec, nonce: &str) -> String {
 }
 
 /// A successful final is an answer. Any other is a report, so that its status is not lost.
-fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
+fn in_words(contracts: &AgentContracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
     match status {
         "success" => final_in_words(contracts, content, status),
         other => write_report("model", other, None, content.trim()),
@@ -141,10 +141,10 @@ fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systol
 
 fn read_json(
     agent: &AgentSpec,
-    contracts: &Contracts,
+    contracts: &AgentContracts,
     content: &str,
     status: Option<&str>,
-) -> Result<Option<systole_kit::Payload>, Wrong> {
+) -> Result<Option<systole_kit::Payload>, FinalFault> {
     let value: Value = serde_json::from_str(content.trim())
         .map_err(|error| ("json-required", super::json_schema::describe_unread(&error)))?;
     let (value, status) = match read_older_form(&value) {
@@ -183,7 +183,7 @@ fn read_older_form(value: &Value) -> Option<(&Value, String)> {
 }
 
 /// The tool whose element the content begins with.
-fn tool_in<'c>(contracts: &'c Contracts, content: &str) -> Option<&'c str> {
+fn tool_in<'c>(contracts: &'c AgentContracts, content: &str) -> Option<&'c str> {
     let inside = content.trim_start().strip_prefix('<')?;
     let name = inside.split(|c: char| c.is_whitespace() || c == '>' || c == '/').next()?;
     let known = contracts.actions.iter().map(|action| &*action.known.element.local);
@@ -191,7 +191,7 @@ fn tool_in<'c>(contracts: &'c Contracts, content: &str) -> Option<&'c str> {
 }
 
 /// A slot in the text.
-struct Slot<'t> {
+struct FinalSlot<'t> {
     before: &'t str,
     nonce: &'t str,
     name: &'t str,
@@ -200,7 +200,7 @@ struct Slot<'t> {
     closed: bool,
 }
 
-impl<'t> Slot<'t> {
+impl<'t> FinalSlot<'t> {
     /// The last slot of the text. An earlier one was quoted or replaced.
     fn find_last(text: &'t str) -> Option<Self> {
         let mut found = None;

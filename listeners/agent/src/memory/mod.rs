@@ -12,16 +12,16 @@ use std::sync::Arc;
 use systole_kit::Payload;
 
 use crate::chain::StoredLink;
-use crate::dialect::{self, Allowed};
+use crate::dialect::{self, TurnRules};
 use crate::failures::find_failure;
-use crate::heard::Heard;
+use crate::heard::HeardAnswer;
 use crate::model::{MessagePart, PromptMessage};
 use crate::prompt;
-use crate::show::Mark;
+use crate::show::TextMark;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::tools::tools_text;
 
-use segment::Before;
+use segment::TurnBefore;
 pub(crate) use segment::as_text;
 
 /// The size limit in bytes of a link that holds several turns. One stored text may have a megabyte.
@@ -29,7 +29,7 @@ const LINK: usize = 256 << 10;
 
 /// The events of a call, in order.
 #[derive(Clone, Debug)]
-pub(crate) enum Happened {
+pub(crate) enum CallEvent {
     /// A request: the call itself, or an earlier one to the same agent in the thread.
     Request {
         /// The sender.
@@ -38,14 +38,14 @@ pub(crate) enum Happened {
         payload: Payload,
     },
     /// A turn was answered.
-    Turn(Turn),
+    Turn(PastTurn),
     /// A message between others before the call began.
-    Overheard(Overheard),
+    Overheard(OverheardMessage),
 }
 
 /// A message between other listeners in the thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Overheard {
+pub(crate) struct OverheardMessage {
     /// The sender.
     pub(crate) from: String,
     /// The recipient.
@@ -58,20 +58,20 @@ pub(crate) struct Overheard {
 
 /// A turn: the model's answer and its results.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct PastTurn {
     /// The model's answer, if known.
-    pub(crate) heard: Option<Heard>,
+    pub(crate) heard: Option<HeardAnswer>,
     /// Messages between others while they answered its requests, for an agent that sees its thread.
-    pub(crate) inside: Vec<Overheard>,
+    pub(crate) inside: Vec<OverheardMessage>,
     /// The answers to its items.
-    pub(crate) answers: Vec<Answered>,
+    pub(crate) answers: Vec<AnsweredItem>,
     /// Unrequested payloads.
     pub(crate) inbox: Vec<Payload>,
 }
 
 /// The answer to an item.
 #[derive(Clone, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredItem {
     /// The item.
     pub(crate) ordinal: u32,
     /// The answer.
@@ -82,7 +82,7 @@ pub(crate) struct Answered {
 
 /// A part of the conversation that never changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Segment {
+pub(crate) struct PromptSegment {
     pub(crate) messages: Vec<PromptMessage>,
     pub(crate) link: StoredLink,
     pub(crate) tokens: u64,
@@ -94,14 +94,14 @@ pub(crate) struct Conversation {
     /// The terms of the current call.
     pub(crate) terms: Arc<CallTerms>,
     /// The mark of the call.
-    pub(crate) mark: Mark,
+    pub(crate) mark: TextMark,
     /// The code in the slot of a final (`xml-final`).
     pub(crate) nonce: String,
     /// The system prompt and the tools.
     pub(crate) base: StoredLink,
     /// The prompt itself.
     pub(crate) system: String,
-    segments: Vec<Segment>,
+    segments: Vec<PromptSegment>,
     /// The number of unusable answers in a row.
     pub(crate) unusable: u32,
     /// Why the last of them was unusable: its code and the message to the model.
@@ -126,7 +126,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// The conversation of a call with those terms, in a thread that began on that date.
-    pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str) -> Self {
+    pub(crate) fn new(mark: TextMark, terms: Arc<CallTerms>, began: &str) -> Self {
         let tools = tools_text(&terms.tools);
         let system = prompt::write_base(&terms.agent, &terms.contracts, began);
         // The model sees it as well as the mark, and it must not reveal the mark.
@@ -152,7 +152,7 @@ impl Conversation {
     }
 
     /// Begins with the earlier events, in as few links as possible.
-    pub(crate) fn begin(&mut self, every: &AgentTerms, earlier: &[Happened]) {
+    pub(crate) fn begin(&mut self, every: &AgentTerms, earlier: &[CallEvent]) {
         let mut gathered = Vec::new();
         let mut bytes = 0;
         for happened in earlier {
@@ -169,27 +169,27 @@ impl Conversation {
     }
 
     /// Adds the next event.
-    pub(crate) fn add_event(&mut self, every: &AgentTerms, happened: &Happened) {
+    pub(crate) fn add_event(&mut self, every: &AgentTerms, happened: &CallEvent) {
         let messages = self.build_messages(every, happened);
         self.add_link(messages);
     }
 
-    fn build_messages(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<PromptMessage> {
+    fn build_messages(&mut self, every: &AgentTerms, happened: &CallEvent) -> Vec<PromptMessage> {
         let tasks_given = self.tasks_given;
         match happened {
-            Happened::Turn(turn) => self.count_turn(turn),
+            CallEvent::Turn(turn) => self.count_turn(turn),
             // A call begins.
-            Happened::Request { payload, .. } => {
+            CallEvent::Request { payload, .. } => {
                 self.terms = every.of_call(payload);
                 (self.unusable, self.repeated) = (0, 0);
                 (self.last_said, self.last_unused) = (None, None);
                 self.tasks_given = 0;
                 self.said.clear();
             }
-            Happened::Overheard(_) => {}
+            CallEvent::Overheard(_) => {}
         }
         let CallTerms { agent, contracts, .. } = &*self.terms;
-        let before = Before { unusable: self.unusable, tasks_given };
+        let before = TurnBefore { unusable: self.unusable, tasks_given };
         segment::build_messages(agent, contracts, &self.mark, happened, before)
     }
 
@@ -200,11 +200,11 @@ impl Conversation {
         let text = as_text(&messages);
         let tokens = messages.iter().map(segment::estimate_tokens).sum();
         let link = StoredLink::from_segment(self.last_hash(), &text);
-        self.segments.push(Segment { messages, link, tokens });
+        self.segments.push(PromptSegment { messages, link, tokens });
     }
 
     /// Updates the counters after a turn.
-    fn count_turn(&mut self, turn: &Turn) {
+    fn count_turn(&mut self, turn: &PastTurn) {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
         self.last_failure = failure.map(|answer| {
@@ -219,7 +219,7 @@ impl Conversation {
         ]
         .concat();
         let CallTerms { agent, contracts, .. } = &*self.terms;
-        let taken = dialect::read_answer(agent, contracts, heard, Allowed::from_given(self.tasks_given));
+        let taken = dialect::read_answer(agent, contracts, heard, TurnRules::from_given(self.tasks_given));
         let began = turn.answers.iter().filter(|answer| {
             let act = taken.find_act(answer.ordinal);
             act.is_some_and(|(_, act)| act.is_task) && is_spawned(&answer.payload)

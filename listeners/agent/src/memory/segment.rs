@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
-use super::{Answered, Happened, Overheard, Turn, is_own_failure, tasks};
-use crate::contracts::Contracts;
-use crate::dialect::{self, Allowed, Repair, Taken};
+use super::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure, tasks};
+use crate::contracts::AgentContracts;
+use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::AgentFailure;
-use crate::heard::Heard;
+use crate::heard::HeardAnswer;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{
-    Mark, change_words, code_in_part, code_words, core_words, escape_markup, is_code_error, quote_attribute,
-    read_failure, show_payload, shown_judged, words_of, write_block, write_markup,
+    TextMark, change_words, code_in_part, code_words, core_words, escape_markup, is_code_error,
+    quote_attribute, read_failure, show_payload, shown_judged, words_of, write_block, write_markup,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
@@ -25,7 +25,7 @@ const NOT_RUN: &str = "Your action was repaired. Its result says why it was not 
 
 /// The state before a turn.
 #[derive(Clone, Copy)]
-pub(super) struct Before {
+pub(super) struct TurnBefore {
     /// Unusable answers in a row, including this turn's.
     pub(super) unusable: u32,
     /// Tasks given before the turn.
@@ -34,27 +34,27 @@ pub(super) struct Before {
 
 pub(super) fn build_messages(
     agent: &AgentSpec,
-    contracts: &Contracts,
-    mark: &Mark,
-    happened: &Happened,
-    before: Before,
+    contracts: &AgentContracts,
+    mark: &TextMark,
+    happened: &CallEvent,
+    before: TurnBefore,
 ) -> Vec<PromptMessage> {
     match happened {
-        Happened::Request { payload, .. } if goal::is_request(payload.name()) => {
+        CallEvent::Request { payload, .. } if goal::is_request(payload.name()) => {
             vec![PromptMessage {
                 role: MessageAuthor::User,
                 parts: vec![MessagePart::Text(goal_text(payload, mark))],
             }]
         }
-        Happened::Request { from, payload } => {
+        CallEvent::Request { from, payload } => {
             let (from, inside) =
                 (quote_attribute(&mark.cover_mark(from)), shown_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
         }
-        Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, before),
-        Happened::Overheard(overheard) => {
-            let teller = Teller { agent, contracts, mark, taken: None, unusable: before.unusable };
+        CallEvent::Turn(turn) => turn_messages(agent, contracts, mark, turn, before),
+        CallEvent::Overheard(overheard) => {
+            let teller = SegmentWriter { agent, contracts, mark, taken: None, unusable: before.unusable };
             vec![PromptMessage {
                 role: MessageAuthor::User,
                 parts: vec![MessagePart::Text(teller.describe_overheard(overheard))],
@@ -65,19 +65,19 @@ pub(super) fn build_messages(
 
 fn turn_messages(
     agent: &AgentSpec,
-    contracts: &Contracts,
-    mark: &Mark,
-    turn: &Turn,
-    before: Before,
+    contracts: &AgentContracts,
+    mark: &TextMark,
+    turn: &PastTurn,
+    before: TurnBefore,
 ) -> Vec<PromptMessage> {
     let mut out = Vec::new();
-    let allowed = Allowed::from_given(before.tasks_given);
+    let allowed = TurnRules::from_given(before.tasks_given);
     let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(PromptMessage { role: MessageAuthor::Assistant, parts });
     }
-    let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
+    let teller = SegmentWriter { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
         parts.extend(teller.list_results(heard, turn));
@@ -99,7 +99,7 @@ fn turn_messages(
 
 /// The model's words, with the mark covered: only the core may use it. Reasoning in the provider's own form is signed
 /// and goes back unchanged.
-fn without_mark(part: &MessagePart, mark: &Mark) -> MessagePart {
+fn without_mark(part: &MessagePart, mark: &TextMark) -> MessagePart {
     match part {
         MessagePart::Text(text) => MessagePart::Text(mark.cover_mark(text)),
         MessagePart::Call(call) => MessagePart::Call(NativeCall {
@@ -115,29 +115,29 @@ fn without_mark(part: &MessagePart, mark: &Mark) -> MessagePart {
 #[derive(Clone, Copy)]
 struct ResultPlace<'a> {
     /// The action, with its index.
-    act: Option<(usize, &'a dialect::Act)>,
+    act: Option<(usize, &'a dialect::AnswerAction)>,
     /// Whether the turn has several actions.
     several: bool,
     /// The peer, if the action went to several.
     taker: Option<&'a str>,
 }
 
-struct Teller<'a> {
+struct SegmentWriter<'a> {
     agent: &'a AgentSpec,
-    contracts: &'a Contracts,
-    mark: &'a Mark,
-    taken: Option<&'a Taken>,
+    contracts: &'a AgentContracts,
+    mark: &'a TextMark,
+    taken: Option<&'a ReadAnswer>,
     unusable: u32,
 }
 
-impl Teller<'_> {
+impl SegmentWriter<'_> {
     /// The action of the turn whose item has that ordinal.
-    fn find_act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
+    fn find_act(&self, ordinal: u32) -> Option<(usize, &dialect::AnswerAction)> {
         self.taken?.find_act(ordinal)
     }
 
     /// The result of a task that began in the turn.
-    fn describe_task(&self, answer: &Answered, turn: &Turn) -> Option<(String, bool)> {
+    fn describe_task(&self, answer: &AnsweredItem, turn: &PastTurn) -> Option<(String, bool)> {
         self.find_act(answer.ordinal).filter(|(_, act)| act.is_task)?;
         let began = tasks::read_started(&answer.payload)?;
         let end = turn.inbox.iter().find(|arrival| tasks::read_ended(arrival).as_ref() == Some(&began));
@@ -151,8 +151,9 @@ impl Teller<'_> {
     }
 
     /// The tasks that began in the turn. Their ends appear as their results.
-    fn list_started(&self, turn: &Turn) -> Vec<String> {
-        let is_task = |answer: &&Answered| self.find_act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
+    fn list_started(&self, turn: &PastTurn) -> Vec<String> {
+        let is_task =
+            |answer: &&AnsweredItem| self.find_act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
         turn.answers
             .iter()
             .filter(is_task)
@@ -161,7 +162,7 @@ impl Teller<'_> {
     }
 
     /// The results of native calls: each call has exactly one.
-    fn list_results(&self, heard: &Heard, turn: &Turn) -> Vec<MessagePart> {
+    fn list_results(&self, heard: &HeardAnswer, turn: &PastTurn) -> Vec<MessagePart> {
         let Some(taken) = self.taken else { return Vec::new() };
         // It is not inside markup, so nothing is escaped.
         let answer_of = |id: &str| {
@@ -203,7 +204,7 @@ impl Teller<'_> {
     }
 
     /// The peer that gave an answer, if all peers of a broadcast answered: their answers come in their order.
-    fn find_taker(&self, answer: &Answered, turn: &Turn) -> Option<&str> {
+    fn find_taker(&self, answer: &AnsweredItem, turn: &PastTurn) -> Option<&str> {
         let (_, act) =
             self.find_act(answer.ordinal).filter(|(_, act)| act.to.is_none() && act.thread.is_none())?;
         let mut actions = self.contracts.actions.iter();
@@ -214,10 +215,10 @@ impl Teller<'_> {
     }
 
     /// The answers of all peers of a broadcast, as the one result of its native call. It is a failure if all failed.
-    fn broadcast_result(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+    fn broadcast_result(&self, id: &str, turn: &PastTurn) -> Option<(String, bool)> {
         let (mut texts, mut is_failure) = (Vec::new(), true);
         for answer in &turn.answers {
-            let is_asked = |(_, act): (usize, &dialect::Act)| act.call.as_deref() == Some(id);
+            let is_asked = |(_, act): (usize, &dialect::AnswerAction)| act.call.as_deref() == Some(id);
             if !self.find_act(answer.ordinal).is_some_and(is_asked) {
                 continue;
             }
@@ -231,7 +232,7 @@ impl Teller<'_> {
 
     /// The result of a plan made by a native call. The plan is part of the note, so a refusal of the note is its
     /// result.
-    fn describe_plan(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+    fn describe_plan(&self, id: &str, turn: &PastTurn) -> Option<(String, bool)> {
         let taken = self.taken?;
         if !taken.planned_calls.iter().any(|planned| planned == id) {
             return None;
@@ -243,7 +244,7 @@ impl Teller<'_> {
     }
 
     /// An answer as the result of a call: the text, and whether it is a failure.
-    fn describe_answer(&self, answer: &Answered) -> (String, bool) {
+    fn describe_answer(&self, answer: &AnsweredItem) -> (String, bool) {
         let payload = &answer.payload;
         if payload.name().is(namespaces::CORE, "system-error") {
             return (self.mark.cover_mark(&read_failure(payload).words), true);
@@ -259,7 +260,7 @@ impl Teller<'_> {
     }
 
     /// The result of one element of a change set. A failure of the whole set is the result of each.
-    fn told_part(&self, answer: &Answered, part: usize) -> (String, bool) {
+    fn told_part(&self, answer: &AnsweredItem, part: usize) -> (String, bool) {
         let Some(change) = change_words(&answer.payload) else { return self.describe_answer(answer) };
         let (words, is_failure) = change.find_result(part + 1);
         let words = shorten_text(words, self.agent.tool_output_max);
@@ -268,8 +269,8 @@ impl Teller<'_> {
 
     /// A message between others. Even if the core sent it, it is not addressed to this agent. It is shown so that
     /// nothing in it can be more than their words.
-    fn describe_overheard(&self, overheard: &Overheard) -> String {
-        let Overheard { from, to, payload, number } = overheard;
+    fn describe_overheard(&self, overheard: &OverheardMessage) -> String {
+        let OverheardMessage { from, to, payload, number } = overheard;
         let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
         let name = |name: &str| quote_attribute(&self.mark.cover_mark(name));
         let words = escape_markup(&self.mark.cover_mark(&words));
@@ -302,11 +303,11 @@ impl Teller<'_> {
 
     /// Everything else: messages between others about its requests, results of actions in text, the core's messages,
     /// faults of the output, and unrequested payloads.
-    fn list_words(&self, turn: &Turn) -> Vec<String> {
+    fn list_words(&self, turn: &PastTurn) -> Vec<String> {
         let mut words: Vec<String> =
             turn.inside.iter().map(|inside| self.describe_overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
-        let waits = self.taken.is_some_and(Taken::has_tasks);
+        let waits = self.taken.is_some_and(ReadAnswer::has_tasks);
         for answer in &turn.answers {
             let act = self.find_act(answer.ordinal);
             if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
@@ -327,7 +328,7 @@ impl Teller<'_> {
         words
     }
 
-    fn write_answer(&self, place: ResultPlace<'_>, answer: &Answered) -> String {
+    fn write_answer(&self, place: ResultPlace<'_>, answer: &AnsweredItem) -> String {
         let (act, payload) = (place.act, &answer.payload);
         if is_own_failure(payload) {
             return self.write_unusable(payload);
@@ -353,7 +354,7 @@ impl Teller<'_> {
     }
 
     /// The results of the elements of a change set.
-    fn part_results(&self, answer: &Answered, act: &dialect::Act) -> String {
+    fn part_results(&self, answer: &AnsweredItem, act: &dialect::AnswerAction) -> String {
         let result = |(at, part): (usize, &dialect::ActPart)| {
             let name = quote_attribute(&self.mark.cover_mark(&part.name));
             let number = if act.parts.len() > 1 { format!(" call=\"{}\"", at + 1) } else { String::new() };
@@ -381,7 +382,7 @@ impl Teller<'_> {
     /// Adds the place in the model's text to a refusal of an action in text.
     fn add_place(
         &self,
-        act: Option<(usize, &dialect::Act)>,
+        act: Option<(usize, &dialect::AnswerAction)>,
         payload: &Payload,
         text: String,
         is_failure: bool,
@@ -419,8 +420,8 @@ impl Teller<'_> {
     }
 
     /// Whether a fixed action was refused afterwards, so that it did not run as the remark says.
-    fn was_refused(&self, code: &str, told: &str, turn: &Turn) -> bool {
-        let repaired = |repair: &&Repair| {
+    fn was_refused(&self, code: &str, told: &str, turn: &PastTurn) -> bool {
+        let repaired = |repair: &&AnswerRepair| {
             repair.reason.code() == code && self.mark.cover_mark(&repair.reason.describe()) == told
         };
         let repairs = self.taken.map(|taken| taken.repairs.as_slice()).unwrap_or_default();
@@ -451,13 +452,13 @@ impl Teller<'_> {
     /// Whether a report about an output is a remark and not a failure: the output was used, with a fix or with
     /// advice.
     fn is_remark(&self, code: &str) -> bool {
-        let repaired = |taken: &Taken| taken.repairs.iter().any(|repair| repair.reason.code() == code);
+        let repaired = |taken: &ReadAnswer| taken.repairs.iter().any(|repair| repair.reason.code() == code);
         self.taken
             .is_some_and(|taken| taken.is_usable() && (repaired(taken) || crate::show::is_of_form(code)))
     }
 
     /// An unrequested payload. A remark of the agent about its own output is a result without a tool.
-    fn write_arrival(&self, payload: &Payload, turn: &Turn) -> String {
+    fn write_arrival(&self, payload: &Payload, turn: &PastTurn) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
             let told = payload.attribute("message").unwrap_or_default();
@@ -485,7 +486,7 @@ fn shorten_text(words: String, most: usize) -> String {
 }
 
 /// Whether a wait for tasks is over. The results of the tasks already say so.
-fn is_over(answer: &Answered) -> bool {
+fn is_over(answer: &AnsweredItem) -> bool {
     answer.payload.name().is(namespaces::CORE, "await-over")
 }
 
@@ -539,7 +540,7 @@ pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
 }
 
 /// The text of a request for a goal, for a model: the inside, in its original layout.
-fn goal_text(request: &Payload, mark: &Mark) -> String {
+fn goal_text(request: &Payload, mark: &TextMark) -> String {
     match request.child() {
         // A plain carriage return would be read as a line feed.
         Ok(workflow) => mark.cover_mark(&write_markup(&workflow)).replace('\r', "&#13;"),

@@ -6,7 +6,7 @@ use systole_kit::{Payload, namespaces};
 
 use super::is_spawned;
 use crate::goal;
-use crate::show::{Mark, words_of};
+use crate::show::{TextMark, words_of};
 
 /// Shown for a task that is still running, if the wait for it was ended by something else.
 pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thread-finished>.";
@@ -22,7 +22,7 @@ pub(super) fn read_ended(arrival: &Payload) -> Option<String> {
 }
 
 /// The result of a finished task, and whether the task failed.
-pub(super) fn read_result(end: &Payload, mark: &Mark) -> (String, bool) {
+pub(super) fn read_result(end: &Payload, mark: &TextMark) -> (String, bool) {
     let outcome = end.attribute("outcome").unwrap_or_default();
     let inside = end.child().ok();
     let is = |payload: &Payload, local: &str| payload.name().is(namespaces::CORE, local);

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use super::access::AdapterFault;
 use super::asked_provider::AskedProvider;
-use super::form::{self, Close, Form, Reading, Step, Wrong};
+use super::form::{self, AnswerReading, BodyClose, EventFault, EventStep, ProviderForm};
 use super::key::ModelKey;
 use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
-use super::unfit::{self, Shape};
+use super::unfit::{self, BodyShape};
 use super::{
     AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind,
     ModelRequest, ProviderRow, params,
@@ -25,12 +25,12 @@ use systole_http::{
 };
 
 /// A provider for one model of the file.
-pub struct Adapter {
-    inner: Arc<Inner>,
+pub struct ModelAdapter {
+    inner: Arc<AdapterCore>,
 }
 
-struct Inner {
-    form: &'static dyn Form,
+struct AdapterCore {
+    form: &'static dyn ProviderForm,
     client: HttpClient,
     to: HttpAddress,
     headers: HeaderMap,
@@ -38,7 +38,7 @@ struct Inner {
     limits: HttpLimits,
 }
 
-impl Adapter {
+impl ModelAdapter {
     /// Prepares requests for `model`. Opens nothing. Without `roots`, it trusts the web's certificates.
     ///
     /// # Errors
@@ -73,12 +73,12 @@ impl Adapter {
         let asked =
             AskedProvider { provider: model.provider.word(), at: to.shown(), model: model.clone(), secrets };
         let limits = limits.of_model(&model.timeout);
-        Ok(Self { inner: Arc::new(Inner { form, client, to, headers, asked, limits }) })
+        Ok(Self { inner: Arc::new(AdapterCore { form, client, to, headers, asked, limits }) })
     }
 }
 
 fn check_reserved(
-    form: &dyn Form,
+    form: &dyn ProviderForm,
     model: &spec::ModelSpec,
     given: &serde_json::Map<String, Value>,
 ) -> Result<(), String> {
@@ -90,7 +90,7 @@ fn check_reserved(
     })
 }
 
-impl Model for Adapter {
+impl Model for ModelAdapter {
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
@@ -103,7 +103,7 @@ impl Model for Adapter {
     }
 }
 
-impl Inner {
+impl AdapterCore {
     async fn ask(&self, request: &ModelRequest, watcher: AnswerWatcher) -> Result<ModelAnswer, ModelFault> {
         let begun = Instant::now();
         let request = &*super::ids::make_distinct(request);
@@ -120,8 +120,8 @@ impl Inner {
         let mut partial = PartialAnswer::new(self.limits.answer, calls, watcher, listening);
         let mut reading = self.form.build_reader();
         match shape {
-            Shape::Stream => self.read_stream(answer, begun, reading.as_mut(), &mut partial).await?,
-            Shape::Whole => self.read_whole(answer, begun, reading.as_mut(), &mut partial).await?,
+            BodyShape::Stream => self.read_stream(answer, begun, reading.as_mut(), &mut partial).await?,
+            BodyShape::Whole => self.read_whole(answer, begun, reading.as_mut(), &mut partial).await?,
         }
         partial.end_answer()?;
         match partial.stop {
@@ -153,7 +153,7 @@ impl Inner {
         &self,
         mut answer: HttpAnswer,
         begun: Instant,
-        reading: &mut dyn Reading,
+        reading: &mut dyn AnswerReading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
         let mut events = EventReader::new(self.form.framing(), self.limits.line);
@@ -176,22 +176,22 @@ impl Inner {
                             return Ok(());
                         }
                         match step {
-                            Step::Nothing => {}
-                            Step::Content => until = Instant::now() + self.limits.idle,
-                            Step::End => return Ok(()),
+                            EventStep::Nothing => {}
+                            EventStep::Content => until = Instant::now() + self.limits.idle,
+                            EventStep::End => return Ok(()),
                         }
                     }
                     continue;
                 }
-                BodyPart::End => Close::Measured,
-                BodyPart::Closed => Close::Unmeasured,
+                BodyPart::End => BodyClose::Measured,
+                BodyPart::Closed => BodyClose::Unmeasured,
                 BodyPart::Cut => {
                     return Err(self.build_break_fault(partial, "broke off before the end of its answer"));
                 }
                 BodyPart::TooLate => return Err(self.build_late_fault(partial)),
             };
             if silent {
-                let whole = close == Close::Measured;
+                let whole = close == BodyClose::Measured;
                 let fault = self.build_break_fault(partial, "answered 200 and nothing else");
                 return Err(ModelFault { may_be_paid: !whole, ..fault });
             }
@@ -204,7 +204,7 @@ impl Inner {
         &self,
         mut answer: HttpAnswer,
         begun: Instant,
-        reading: &mut dyn Reading,
+        reading: &mut dyn AnswerReading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
         // Text needs more bytes as JSON than by itself.
@@ -233,7 +233,7 @@ impl Inner {
                 partial.cut_here();
                 return Ok(());
             }
-            if step == Step::End {
+            if step == EventStep::End {
                 break;
             }
         }
@@ -243,14 +243,14 @@ impl Inner {
     /// The body is over without the form's end sign. A last event without an end counts if it is complete in itself.
     fn close_stream(
         &self,
-        close: Close,
+        close: BodyClose,
         events: &mut EventReader,
-        reading: &mut dyn Reading,
+        reading: &mut dyn AnswerReading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
         while let Some(event) = events.left().map_err(|fault| self.build_line_fault(fault, partial))? {
             // Half an event, on a connection that may have ended too early, means nothing.
-            if close == Close::Unmeasured && !form::is_complete(&event) {
+            if close == BodyClose::Unmeasured && !form::is_complete(&event) {
                 break;
             }
             let step = self.take_event(&event, reading, partial)?;
@@ -258,7 +258,7 @@ impl Inner {
                 partial.cut_here();
                 return Ok(());
             }
-            if step == Step::End {
+            if step == EventStep::End {
                 return Ok(());
             }
         }
@@ -271,24 +271,26 @@ impl Inner {
     fn take_event(
         &self,
         event: &StreamEvent,
-        reading: &mut dyn Reading,
+        reading: &mut dyn AnswerReading,
         partial: &mut PartialAnswer,
-    ) -> Result<Step, ModelFault> {
+    ) -> Result<EventStep, ModelFault> {
         // An event without text is a heartbeat.
         if event.text.trim().is_empty() {
-            return Ok(Step::Nothing);
+            return Ok(EventStep::Nothing);
         }
         let step = reading.take_event(event, partial).map_err(|wrong| self.build_fault(wrong, partial))?;
-        if step == Step::End {
+        if step == EventStep::End {
             partial.mark_ended();
         }
         Ok(step)
     }
 
-    fn build_fault(&self, wrong: Wrong, partial: &PartialAnswer) -> ModelFault {
+    fn build_fault(&self, wrong: EventFault, partial: &PartialAnswer) -> ModelFault {
         match wrong {
-            Wrong::Fault(fault) => ModelFault { words: format!("{} {}", self.asked, fault.words), ..fault },
-            Wrong::Complaint(complaint) => {
+            EventFault::Fault(fault) => {
+                ModelFault { words: format!("{} {}", self.asked, fault.words), ..fault }
+            }
+            EventFault::Complaint(complaint) => {
                 let fault = complaint.build_fault(&self.asked, 200, None);
                 let may_be_paid = fault.may_be_paid || partial.may_be_paid();
                 let partial = partial.build_fault(fault.kind, "").partial;

@@ -12,7 +12,7 @@ const EXCERPT: usize = 300;
 
 /// A provider's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct ProviderComplaint {
     /// What happened.
     message: String,
     /// The provider's names for it: type, code, status.
@@ -23,7 +23,7 @@ pub(super) struct Complaint {
     wait_ms: Option<u64>,
 }
 
-impl Complaint {
+impl ProviderComplaint {
     /// The error in a value, if there is one.
     pub(super) fn from_value(value: &Value) -> Option<Self> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
@@ -239,21 +239,21 @@ mod tests {
             (json!({"object": "error", "message": "no", "code": 400}), "no", "", Some(400), None),
             (json!({"error": {"x": 1}}), "{\"x\":1}", "", None, None),
         ] {
-            let found = Complaint::from_value(&value).expect("an error");
+            let found = ProviderComplaint::from_value(&value).expect("an error");
             assert_eq!(
                 (found.message.as_str(), found.names.join(" ").as_str(), found.status, found.wait_ms),
                 (message, names, status, wait_ms)
             );
         }
-        assert_eq!(Complaint::from_value(&json!({"error": null, "choices": []})), None);
-        assert_eq!(Complaint::from_body(b"{\"detail\": \"Not Found\"}").message, "Not Found");
+        assert_eq!(ProviderComplaint::from_value(&json!({"error": null, "choices": []})), None);
+        assert_eq!(ProviderComplaint::from_body(b"{\"detail\": \"Not Found\"}").message, "Not Found");
     }
 
     #[test]
     fn a_page_is_shown_as_its_words() {
         let page = "<html><head><style>p { x }</style><SCRIPT>a < b</script><title>502</title></head>\n\
                     <body><h1>Bad\n gateway</h1></body></html>";
-        assert_eq!(excerpt_text(&Complaint::from_body(page.as_bytes()).message), "502 Bad gateway");
+        assert_eq!(excerpt_text(&ProviderComplaint::from_body(page.as_bytes()).message), "502 Bad gateway");
         let long = excerpt_text(&"é".repeat(EXCERPT + 1));
         assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT + 1, true));
     }

@@ -5,8 +5,8 @@ use hyper::header::HeaderMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::complaint::Complaint;
-use super::halves::Halved;
+use super::complaint::ProviderComplaint;
+use super::halves::HalvedText;
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};
@@ -15,7 +15,7 @@ use systole_http::{HttpAddress, StreamEvent, StreamFraming};
 
 /// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum EventStep {
     /// Nothing: a ping, an empty piece.
     Nothing,
     /// The answer grew.
@@ -26,7 +26,7 @@ pub(super) enum Step {
 
 /// How a body ended without the form's end sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Close {
+pub(super) enum BodyClose {
     /// With the length that its head had announced.
     Measured,
     /// With the connection, and without an announced length.
@@ -34,30 +34,34 @@ pub(super) enum Close {
 }
 
 /// How answers of one form are read, event by event.
-pub(super) trait Reading: Send {
+pub(super) trait AnswerReading: Send {
     /// Reads one event into the answer.
-    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
+    fn take_event(
+        &mut self,
+        event: &StreamEvent,
+        partial: &mut PartialAnswer,
+    ) -> Result<EventStep, EventFault>;
 
     /// Whether an answer with a stop reason is complete although its end sign is missing.
-    fn is_whole(&self, close: Close) -> bool;
+    fn is_whole(&self, close: BodyClose) -> bool;
 }
 
 /// The fault of an event.
-pub(super) enum Wrong {
+pub(super) enum EventFault {
     /// The answer cannot accept it, or it cannot be read.
     Fault(ModelFault),
     /// It is an error of the provider.
-    Complaint(Complaint),
+    Complaint(ProviderComplaint),
 }
 
-impl From<ModelFault> for Wrong {
+impl From<ModelFault> for EventFault {
     fn from(fault: ModelFault) -> Self {
         Self::Fault(fault)
     }
 }
 
 /// One form of requests and answers.
-pub(super) trait Form: Send + Sync {
+pub(super) trait ProviderForm: Send + Sync {
     /// The default address.
     fn home_address(&self) -> &'static str;
 
@@ -81,19 +85,19 @@ pub(super) trait Form: Send + Sync {
     fn framing(&self) -> StreamFraming;
 
     /// A reader for one answer.
-    fn build_reader(&self) -> Box<dyn Reading>;
+    fn build_reader(&self) -> Box<dyn AnswerReading>;
 }
 
 /// Reads the JSON of an event.
 pub(super) fn read_json<'e, T: serde::Deserialize<'e>>(
     event: &'e StreamEvent,
     partial: &PartialAnswer,
-) -> Result<T, Wrong> {
+) -> Result<T, EventFault> {
     serde_json::from_str(&event.text).map_err(|fault| build_unread_fault(&fault, &event.text, partial))
 }
 
 /// The events in a body of JSON: the value itself, the items of a list, or several values in a row.
-pub(super) fn split_events(text: &str, partial: &PartialAnswer) -> Result<Vec<StreamEvent>, Wrong> {
+pub(super) fn split_events(text: &str, partial: &PartialAnswer) -> Result<Vec<StreamEvent>, EventFault> {
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let value = value.map_err(|fault| build_unread_fault(&fault, text, partial))?.get();
@@ -111,36 +115,40 @@ pub(super) fn is_complete(event: &StreamEvent) -> bool {
 }
 
 /// Reads a value of any kind, in which half a character may be unpaired.
-pub(super) fn read_value(text: &str, partial: &PartialAnswer) -> Result<Value, Wrong> {
+pub(super) fn read_value(text: &str, partial: &PartialAnswer) -> Result<Value, EventFault> {
     super::halves::read_value(text).map_err(|fault| build_unread_fault(&fault, text, partial))
 }
 
 /// The fault for text that is not JSON.
-pub(super) fn build_unread_fault(fault: &serde_json::Error, text: &str, partial: &PartialAnswer) -> Wrong {
+pub(super) fn build_unread_fault(
+    fault: &serde_json::Error,
+    text: &str,
+    partial: &PartialAnswer,
+) -> EventFault {
     let shown = super::complaint::excerpt_text(text);
     // JSON that ends too early was cut on its way, even if the body around it was closed properly.
     let kind = if fault.is_eof() { ModelFaultKind::Truncated } else { ModelFaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");
-    Wrong::Fault(partial.build_fault(kind, words))
+    EventFault::Fault(partial.build_fault(kind, words))
 }
 
 /// The arguments of a complete call: an object, or its text.
-pub(super) fn read_arguments(raw: Option<&RawValue>) -> Halved {
-    raw.map(Halved::from_value).filter(|text| !text.is_empty()).unwrap_or_else(|| Halved::from("{}"))
+pub(super) fn read_arguments(raw: Option<&RawValue>) -> HalvedText {
+    raw.map(HalvedText::from_value).filter(|text| !text.is_empty()).unwrap_or_else(|| HalvedText::from("{}"))
 }
 
 /// The error in an event, if there is one.
-pub(super) fn find_complaint(event: &StreamEvent) -> Option<Wrong> {
+pub(super) fn find_complaint(event: &StreamEvent) -> Option<EventFault> {
     // A quick search comes first: most events are not errors, and are not parsed twice.
     if !event.text.contains("\"error\"") {
         return None;
     }
     let value = super::halves::read_value(&event.text).ok()?;
-    Complaint::from_value(&value).map(Wrong::Complaint)
+    ProviderComplaint::from_value(&value).map(EventFault::Complaint)
 }
 
 /// The address of a model.
-pub(super) fn build_address(form: &dyn Form, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
+pub(super) fn build_address(form: &dyn ProviderForm, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
     let url = model.url.as_deref().unwrap_or(form.home_address());
     let base = HttpAddress::parse(url).map_err(|why| {
         // The text before an `@` may be a password.

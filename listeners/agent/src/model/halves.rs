@@ -16,9 +16,9 @@ const LONE: char = char::REPLACEMENT_CHARACTER;
 
 /// The text of one JSON string, in UTF-8 except for lone halves, which are three bytes each (WTF-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Halved(Vec<u8>);
+pub(super) struct HalvedText(Vec<u8>);
 
-impl Halved {
+impl HalvedText {
     /// A value that should be a string. Any other value becomes its own JSON.
     pub(super) fn from_value(value: &RawValue) -> Self {
         serde_json::from_str(value.get()).unwrap_or_else(|_| Self(value.get().into()))
@@ -30,30 +30,30 @@ impl Halved {
 
     /// The text as a whole, without a continuation.
     pub(super) fn join_alone(&self) -> String {
-        let mut half = Half::default();
+        let mut half = PendingHalf::default();
         let text = half.join_next(self).into_owned();
         text + half.end_text()
     }
 }
 
-impl From<&str> for Halved {
+impl From<&str> for HalvedText {
     fn from(text: &str) -> Self {
         Self(text.into())
     }
 }
 
-impl<'de> Deserialize<'de> for Halved {
+impl<'de> Deserialize<'de> for HalvedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Bytes;
         impl Visitor<'_> for Bytes {
-            type Value = Halved;
+            type Value = HalvedText;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a string")
             }
 
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Halved, E> {
-                Ok(Halved(bytes.to_vec()))
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<HalvedText, E> {
+                Ok(HalvedText(bytes.to_vec()))
             }
         }
         // As bytes, because a string with a lone half would be refused.
@@ -63,11 +63,11 @@ impl<'de> Deserialize<'de> for Halved {
 
 /// The first half of a character at the end of a text that may continue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Half(Option<u16>);
+pub(super) struct PendingHalf(Option<u16>);
 
-impl Half {
+impl PendingHalf {
     /// The next part of the text. A first half at its end is held back until more comes.
-    pub(super) fn join_next<'t>(&mut self, more: &'t Halved) -> Cow<'t, str> {
+    pub(super) fn join_next<'t>(&mut self, more: &'t HalvedText) -> Cow<'t, str> {
         if let (None, Ok(text)) = (self.0, std::str::from_utf8(&more.0)) {
             return Cow::Borrowed(text);
         }
@@ -164,7 +164,7 @@ pub(super) fn read_value(json: &str) -> serde_json::Result<Value> {
 mod tests {
     use super::*;
 
-    fn halved(json: &str) -> Halved {
+    fn halved(json: &str) -> HalvedText {
         serde_json::from_str(json).expect("a string")
     }
 
@@ -179,7 +179,7 @@ mod tests {
         };
         for one in 0..=units.len() {
             for two in one..=units.len() {
-                let mut half = Half::default();
+                let mut half = PendingHalf::default();
                 let cut = [&units[..one], &units[one..two], &units[two..]];
                 let text: String = cut.iter().map(|part| half.join_next(&json(part)).into_owned()).collect();
                 assert_eq!(text + half.end_text(), whole, "{one} {two}");

@@ -10,7 +10,7 @@ use super::{ModelAnswer, ModelFault};
 use crate::spec;
 
 /// Records requests and their costs.
-pub trait Ledger: Send {
+pub trait RequestLedger: Send {
     /// Why no request may be sent, such as an exhausted budget.
     type Halt: Send;
 

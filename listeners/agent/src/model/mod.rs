@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use form::Form;
+use form::ProviderForm;
 
 mod access;
 mod adapter;
@@ -42,10 +42,10 @@ mod structured;
 mod unfit;
 
 pub use access::{AdapterFault, ModelAccess};
-pub use adapter::Adapter;
+pub use adapter::ModelAdapter;
 pub use enough::{AnswerReader, EnoughCheck};
 pub use key::{KeyFault, ModelKey};
-pub use ledger::{Ledger, OutgoingRequest, RequestOutcome};
+pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 pub use limits::HttpLimits;
 pub use models::{EstimatedRequest, Models, NoAnswer};
 pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
@@ -62,7 +62,7 @@ pub struct ProviderRow {
     /// Its position in the search for a key, and in the help of `systole init`. The lowest comes first.
     pub rank: u8,
     /// Its requests and answers.
-    form: &'static dyn Form,
+    form: &'static dyn ProviderForm,
 }
 
 /// Makes `Provider` from the rows: for each the variant, the word of the organism file, and a `ProviderRow`. A script
@@ -120,21 +120,21 @@ providers! {
     }
     /// Anthropic.
     Anthropic "anthropic" {
-        form: &anthropic::Anthropic,
+        form: &anthropic::AnthropicForm,
         key_variables: &["ANTHROPIC_API_KEY"],
         cheap_model: "claude-haiku-4-5",
         rank: 1,
     }
     /// Ollama.
     Ollama "ollama" {
-        form: &ollama::Ollama,
+        form: &ollama::OllamaForm,
         key_variables: &[],
         cheap_model: "llama3.2",
         rank: 4,
     }
     /// Gemini.
     Gemini "gemini" {
-        form: &gemini::Gemini,
+        form: &gemini::GeminiForm,
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         cheap_model: "gemini-flash-latest",
         rank: 3,

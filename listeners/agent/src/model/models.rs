@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::ledger::{Ledger, OutgoingRequest, RequestOutcome};
+use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
 use super::{
@@ -20,14 +20,14 @@ use crate::spec::{self, Provider};
 
 /// The models of a file.
 pub struct Models {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ModelEntry>,
     chance: Box<dyn RandomSource>,
     sleeper: Arc<dyn Sleeper>,
     /// The longest wait that a provider may ask for.
     patience: Duration,
 }
 
-struct Entry {
+struct ModelEntry {
     model: spec::ModelSpec,
     asked: Arc<dyn Model>,
     /// One permit for each request that may run.
@@ -56,7 +56,7 @@ pub enum NoAnswer<H> {
 }
 
 /// A model that failed, for the message.
-struct Tried {
+struct TriedModel {
     name: String,
     attempts: u32,
     words: String,
@@ -76,7 +76,7 @@ impl Models {
         for (model, asked) in models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
-            if entries.insert(name.clone(), Entry { model, asked, places }).is_some() {
+            if entries.insert(name.clone(), ModelEntry { model, asked, places }).is_some() {
                 return Err(AdapterFault::new(format!("two models are called {name}: rename one")));
             }
         }
@@ -117,7 +117,7 @@ impl Models {
     ///
     /// # Errors
     /// The last fault, with a message that lists every model that was tried; or the ledger's refusal.
-    pub async fn ask_model<L: Ledger>(
+    pub async fn ask_model<L: RequestLedger>(
         &self,
         name: &str,
         ask: &EstimatedRequest,
@@ -125,14 +125,14 @@ impl Models {
         watcher: AnswerWatcher,
     ) -> Result<ModelAnswer, NoAnswer<L::Halt>> {
         let watcher = Arc::new(Mutex::new(watcher));
-        let mut tried: Vec<Tried> = Vec::new();
+        let mut tried: Vec<TriedModel> = Vec::new();
         let mut entries = self.in_order(name);
         while let Some(entry) = entries.pop_front() {
             let (attempts, fault) = match self.ask_entry(entry, ask, ledger, &watcher).await? {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            tried.push(Tried { name: entry.model.name.clone(), attempts, words: fault.words.clone() });
+            tried.push(TriedModel { name: entry.model.name.clone(), attempts, words: fault.words.clone() });
             if entries.is_empty() || !may_go_elsewhere(&fault) {
                 return Err(NoAnswer::Fault(ModelFault { words: describe_tries(&tried), ..fault }));
             }
@@ -148,21 +148,21 @@ impl Models {
     }
 
     /// The model of that name and its fallbacks.
-    fn in_order(&self, name: &str) -> VecDeque<&Entry> {
+    fn in_order(&self, name: &str) -> VecDeque<&ModelEntry> {
         let first = self.entries.get(name);
         let others = first.into_iter().flat_map(|entry| &entry.model.fallback);
         first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).collect()
     }
 
     /// Asks one model until it answers, its attempts are used up, or a retry makes no sense.
-    async fn ask_entry<L: Ledger>(
+    async fn ask_entry<L: RequestLedger>(
         &self,
-        entry: &Entry,
+        entry: &ModelEntry,
         ask: &EstimatedRequest,
         ledger: &mut L,
         watcher: &Arc<Mutex<AnswerWatcher>>,
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
-        let Entry { model, asked, places } = entry;
+        let ModelEntry { model, asked, places } = entry;
         let most = ask.request.max_output.min(model.max_output);
         let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, most);
         let mut attempt = 1;
@@ -242,8 +242,8 @@ fn may_go_elsewhere(fault: &ModelFault) -> bool {
 }
 
 /// `main: … after 4 attempts; rehearsal: …`
-fn describe_tries(tried: &[Tried]) -> String {
-    let each = tried.iter().map(|Tried { name, attempts, words }| match attempts {
+fn describe_tries(tried: &[TriedModel]) -> String {
+    let each = tried.iter().map(|TriedModel { name, attempts, words }| match attempts {
         1 => format!("{name}: {words}"),
         attempts => format!("{name}: {words}, after {attempts} attempts"),
     });

@@ -3,17 +3,17 @@
 
 use serde_json::{Value, json};
 
-use super::halves::{Half, Halved, repair_json};
+use super::halves::{HalvedText, PendingHalf, repair_json};
 use super::{
     AnswerPiece, AnswerReader, AnswerWatcher, MessagePart, ModelAnswer, ModelFault, ModelFaultKind,
     NativeCall, StopReason, TokenUsage, reasoning,
 };
 
 /// A part that may still grow.
-enum Growing {
+enum GrowingPart {
     Text(String),
     /// With the unpaired half of a character at the end of its arguments.
-    Call(NativeCall, Half),
+    Call(NativeCall, PendingHalf),
     /// Reasoning that comes as text: the provider, the field name, and the text.
     Thought {
         provider: &'static str,
@@ -25,17 +25,17 @@ enum Growing {
 
 /// The position of a call among the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot(usize);
+pub(super) struct CallSlot(usize);
 
 /// An answer that is not complete yet.
 pub(super) struct PartialAnswer {
-    parts: Vec<Growing>,
+    parts: Vec<GrowingPart>,
     bytes: usize,
     most: usize,
     /// Whether the next text begins a new part.
     apart: bool,
     /// The unpaired half of a character at the end of the last part, in text or reasoning.
-    half: Half,
+    half: PendingHalf,
     /// The number of the next call that needs a generated id.
     drawn: usize,
     watcher: AnswerWatcher,
@@ -60,7 +60,7 @@ impl PartialAnswer {
         listening: Option<AnswerReader>,
     ) -> Self {
         let (parts, usage) = (Vec::new(), TokenUsage::default());
-        let (bytes, apart, half, drawn) = (0, false, Half::default(), calls);
+        let (bytes, apart, half, drawn) = (0, false, PendingHalf::default(), calls);
         let (enough, stop, unsaid) = (None, None, false);
         Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
     }
@@ -111,17 +111,17 @@ impl PartialAnswer {
 
     /// Whether it holds a call.
     pub(super) fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Growing::Call(..)))
+        self.parts.iter().any(|part| matches!(part, GrowingPart::Call(..)))
     }
 
     /// More text of the answer.
-    pub(super) fn add_text(&mut self, more: &Halved) -> Result<(), ModelFault> {
+    pub(super) fn add_text(&mut self, more: &HalvedText) -> Result<(), ModelFault> {
         if more.is_empty() || self.is_enough() {
             return Ok(());
         }
-        if self.apart || !matches!(self.parts.last(), Some(Growing::Text(_))) {
+        if self.apart || !matches!(self.parts.last(), Some(GrowingPart::Text(_))) {
             self.close_part()?;
-            self.parts.push(Growing::Text(String::new()));
+            self.parts.push(GrowingPart::Text(String::new()));
             self.apart = false;
         }
         let text = self.half.join_next(more);
@@ -136,7 +136,7 @@ impl PartialAnswer {
         let heard = self.listening.as_mut().and_then(|listening| listening(text));
         let wanted = heard.and_then(|bytes| text.get(..bytes));
         let (fits, beyond) = self.fit_text(wanted.unwrap_or(text));
-        if let Some(Growing::Text(before)) = self.parts.last_mut() {
+        if let Some(GrowingPart::Text(before)) = self.parts.last_mut() {
             before.push_str(fits);
         }
         self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
@@ -148,7 +148,7 @@ impl PartialAnswer {
     fn close_part(&mut self) -> Result<(), ModelFault> {
         match (self.half.end_text(), self.parts.last()) {
             ("", _) => Ok(()),
-            (lone, Some(Growing::Text(_))) => self.push_text(lone),
+            (lone, Some(GrowingPart::Text(_))) => self.push_text(lone),
             (lone, _) => self.push_thought(lone),
         }
     }
@@ -157,7 +157,7 @@ impl PartialAnswer {
     pub(super) fn end_answer(&mut self) -> Result<(), ModelFault> {
         self.close_part()?;
         for part in &mut self.parts {
-            if let Growing::Call(call, half) = part {
+            if let GrowingPart::Call(call, half) = part {
                 call.arguments.push_str(half.end_text());
             }
         }
@@ -181,14 +181,15 @@ impl PartialAnswer {
         &mut self,
         provider: &'static str,
         field: &'static str,
-        more: &Halved,
+        more: &HalvedText,
     ) -> Result<(), ModelFault> {
         if more.is_empty() {
             return Ok(());
         }
-        if !matches!(self.parts.last(), Some(Growing::Thought { field: before, .. }) if *before == field) {
+        if !matches!(self.parts.last(), Some(GrowingPart::Thought { field: before, .. }) if *before == field)
+        {
             self.close_part()?;
-            self.parts.push(Growing::Thought { provider, field, text: String::new() });
+            self.parts.push(GrowingPart::Thought { provider, field, text: String::new() });
         }
         let words = self.half.join_next(more);
         self.push_thought(&words)
@@ -197,7 +198,7 @@ impl PartialAnswer {
     /// Adds to the last part, which is reasoning.
     fn push_thought(&mut self, words: &str) -> Result<(), ModelFault> {
         let (fits, beyond) = self.fit_text(words);
-        if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
+        if let Some(GrowingPart::Thought { text, .. }) = self.parts.last_mut() {
             text.push_str(fits);
         }
         self.show_piece(fits, AnswerPiece::Reasoning);
@@ -222,12 +223,12 @@ impl PartialAnswer {
         further: usize,
     ) -> Result<(), ModelFault> {
         self.close_part()?;
-        self.parts.push(Growing::Kept(reasoning::keep_block(provider, block)));
+        self.parts.push(GrowingPart::Kept(reasoning::keep_block(provider, block)));
         self.count_bytes(further)
     }
 
     /// A call begins. If the provider gives no id, it gets a generated one.
-    pub(super) fn begin_call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, ModelFault> {
+    pub(super) fn begin_call(&mut self, id: Option<&str>, name: &str) -> Result<CallSlot, ModelFault> {
         let id = id.filter(|id| !id.is_empty()).map_or_else(
             || {
                 self.drawn += 1;
@@ -238,34 +239,34 @@ impl PartialAnswer {
         let bytes = id.len() + name.len() + 1;
         self.close_part()?;
         let call = NativeCall { id, name: name.to_owned(), arguments: String::new() };
-        self.parts.push(Growing::Call(call, Half::default()));
+        self.parts.push(GrowingPart::Call(call, PendingHalf::default()));
         self.count_bytes(bytes)?;
-        Ok(Slot(self.parts.len() - 1))
+        Ok(CallSlot(self.parts.len() - 1))
     }
 
     /// The call at that position.
-    pub(super) fn find_call(&self, slot: Slot) -> Option<&NativeCall> {
+    pub(super) fn find_call(&self, slot: CallSlot) -> Option<&NativeCall> {
         match self.parts.get(slot.0) {
-            Some(Growing::Call(call, _)) => Some(call),
+            Some(GrowingPart::Call(call, _)) => Some(call),
             _ => None,
         }
     }
 
     /// More of the called tool's name.
-    pub(super) fn add_name(&mut self, slot: Slot, text: &str) -> Result<(), ModelFault> {
+    pub(super) fn add_name(&mut self, slot: CallSlot, text: &str) -> Result<(), ModelFault> {
         let (fits, beyond) = self.fit_text(text);
-        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
+        if let Some(GrowingPart::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.name.push_str(fits);
         }
         self.check_room(beyond)
     }
 
     /// More of its arguments.
-    pub(super) fn add_arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), ModelFault> {
-        let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
+    pub(super) fn add_arguments(&mut self, slot: CallSlot, more: &HalvedText) -> Result<(), ModelFault> {
+        let Some(GrowingPart::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
         let text = half.join_next(more);
         let (fits, beyond) = self.fit_text(&text);
-        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
+        if let Some(GrowingPart::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.arguments.push_str(fits);
             let (number, name, arguments) = (slot.0, call.name.clone(), fits.to_owned());
             (self.watcher)(AnswerPiece::Call { number, name, arguments });
@@ -289,16 +290,16 @@ impl PartialAnswer {
     pub(super) fn finish(self, by: String, stop: StopReason) -> ModelAnswer {
         let most = self.enough.unwrap_or(self.parts.len());
         let parts = self.parts.into_iter().take(most).map(|part| match part {
-            Growing::Text(text) => MessagePart::Text(text),
+            GrowingPart::Text(text) => MessagePart::Text(text),
             // JSON in arguments may hold lone halves, which no parser accepts.
-            Growing::Call(call, _) => {
+            GrowingPart::Call(call, _) => {
                 let arguments = repair_json(&call.arguments).into_owned();
                 MessagePart::Call(NativeCall { arguments, ..call })
             }
-            Growing::Thought { provider, field, text } => {
+            GrowingPart::Thought { provider, field, text } => {
                 reasoning::keep_block(provider, json!({ field: text }))
             }
-            Growing::Kept(part) => part,
+            GrowingPart::Kept(part) => part,
         });
         ModelAnswer { parts: parts.collect(), stop, usage: self.usage, by }
     }
@@ -308,12 +309,12 @@ impl PartialAnswer {
         let mut partial = String::new();
         for part in &self.parts {
             match part {
-                Growing::Text(text) => partial.push_str(text),
-                Growing::Call(call, _) => {
+                GrowingPart::Text(text) => partial.push_str(text),
+                GrowingPart::Call(call, _) => {
                     let line = if partial.is_empty() || partial.ends_with('\n') { "" } else { "\n" };
                     partial.push_str(&format!("{line}{} {}\n", call.name, call.arguments));
                 }
-                Growing::Thought { .. } | Growing::Kept(_) => {}
+                GrowingPart::Thought { .. } | GrowingPart::Kept(_) => {}
             }
         }
         partial

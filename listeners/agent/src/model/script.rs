@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use self::used::Calls;
+use self::used::CallUses;
 use super::{
     AnswerFuture, AnswerPiece, AnswerWatcher, CallHistory, MessageAuthor, MessagePart, Model, ModelAnswer,
     ModelFault, ModelFaultKind, ModelRequest, NativeCall, RealTime, Sleeper, StopReason, TokenUsage,
@@ -29,7 +29,7 @@ use super::{
 /// A file of answers, read and checked.
 #[derive(Debug, Default)]
 pub struct Script {
-    agents: BTreeMap<String, Vec<Reply>>,
+    agents: BTreeMap<String, Vec<ScriptedReply>>,
     /// Requests that it could not answer, as messages.
     missed: Mutex<Vec<String>>,
 }
@@ -137,7 +137,7 @@ struct Failing {
 const ANY_NUMBER: usize = usize::MAX;
 
 #[derive(Debug)]
-struct Reply {
+struct ScriptedReply {
     /// Where it begins: line and column.
     place: (usize, usize),
     /// How often it was given, over all calls.
@@ -157,7 +157,7 @@ struct Reply {
     error: Option<(u16, Option<u64>)>,
 }
 
-impl Reply {
+impl ScriptedReply {
     /// Whether it is passed over at times.
     fn has_condition(&self) -> bool {
         !self.only_if.is_empty() || !self.asked.is_empty()
@@ -182,7 +182,7 @@ impl Script {
                 .map_err(|error| describe_unreadable(&error, text))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
-            let replies: Result<Vec<Reply>, ScriptError> = (1usize..)
+            let replies: Result<Vec<ScriptedReply>, ScriptError> = (1usize..)
                 .zip(list)
                 .map(|(number, reply)| {
                     let at = reply.referenced;
@@ -206,7 +206,8 @@ impl Script {
             .agents
             .iter()
             .flat_map(|(agent, list)| (1..).zip(list).map(move |(number, reply)| (agent, number, reply)));
-        let is_unused = |reply: &Reply| reply.times != ANY_NUMBER && reply.given.load(Ordering::Relaxed) == 0;
+        let is_unused =
+            |reply: &ScriptedReply| reply.times != ANY_NUMBER && reply.given.load(Ordering::Relaxed) == 0;
         let unused = each.filter(|(_, _, reply)| is_unused(reply));
         unused
             .map(|(agent, number, reply)| UnusedAnswer { agent: agent.clone(), number, place: reply.place })
@@ -227,14 +228,15 @@ impl Script {
     /// The first answer of an agent that is a native call, by its number from 1.
     #[must_use]
     pub fn first_call(&self, agent: &str) -> Option<usize> {
-        let calls = |reply: &Reply| reply.parts.iter().any(|part| matches!(part, MessagePart::Call(_)));
+        let calls =
+            |reply: &ScriptedReply| reply.parts.iter().any(|part| matches!(part, MessagePart::Call(_)));
         let at = self.agents.get(agent)?.iter().position(calls)?;
         Some(at.saturating_add(1))
     }
 }
 
 impl Written {
-    fn check_written(self, place: (usize, usize)) -> Result<Reply, String> {
+    fn check_written(self, place: (usize, usize)) -> Result<ScriptedReply, String> {
         if self.say.is_none() && self.call.is_none() && self.error.is_none() {
             return Err("it says nothing: write say, call or error".to_owned());
         }
@@ -272,7 +274,7 @@ impl Written {
         };
         let delay =
             self.delay.as_deref().map(|text| read_milliseconds("delay", text)).transpose()?.unwrap_or(0);
-        Ok(Reply {
+        Ok(ScriptedReply {
             place,
             given: AtomicUsize::new(0),
             parts,
@@ -339,7 +341,7 @@ pub struct ScriptedModel {
     /// The name of the model in the organism file.
     name: String,
     /// What recent calls have used.
-    calls: Mutex<Calls>,
+    calls: Mutex<CallUses>,
     sleeper: Arc<dyn Sleeper>,
 }
 
@@ -363,7 +365,7 @@ impl ScriptedModel {
         shown: &str,
         asked: &str,
         course: &CallHistory,
-    ) -> Result<(usize, &Reply), Box<ModelFault>> {
+    ) -> Result<(usize, &ScriptedReply), Box<ModelFault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
             return Err(self.report_missing("the script has no answers for it"));
         };

@@ -6,14 +6,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::asked_provider::AskedProvider;
-use super::complaint::Complaint;
+use super::complaint::ProviderComplaint;
 use super::limits::HttpLimits;
 use super::{ModelFault, ModelFaultKind};
 use systole_http::{BodyPart, HttpAnswer, StreamFraming, retry_after_ms};
 
 /// How the body of a good answer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum BodyShape {
     /// Event by event.
     Stream,
     /// As a whole, after its end.
@@ -33,7 +33,7 @@ pub(super) async fn check_answer(
     framing: StreamFraming,
     limits: &HttpLimits,
     until: Instant,
-) -> Result<Shape, ModelFault> {
+) -> Result<BodyShape, ModelFault> {
     let (stated, packed) = (read_header(answer, CONTENT_TYPE), read_header(answer, CONTENT_ENCODING));
     let is_plain = packed.is_empty() || packed == "identity";
     // A page comes from a server in front of the provider.
@@ -43,13 +43,13 @@ pub(super) async fn check_answer(
         let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
         let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
         match framing {
-            StreamFraming::Events if is_json => return Ok(Shape::Whole),
+            StreamFraming::Events if is_json => return Ok(BodyShape::Whole),
             StreamFraming::Events if FIELDS.iter().any(|field| begin.starts_with(field)) => {
-                return Ok(Shape::Stream);
+                return Ok(BodyShape::Stream);
             }
-            StreamFraming::Lines if is_json && !is_typed => return Ok(Shape::Whole),
+            StreamFraming::Lines if is_json && !is_typed => return Ok(BodyShape::Whole),
             // Reading on shows why nothing came.
-            _ if is_typed || begin.is_empty() => return Ok(Shape::Stream),
+            _ if is_typed || begin.is_empty() => return Ok(BodyShape::Stream),
             _ => {}
         }
     }
@@ -66,9 +66,9 @@ async fn build_unfit_fault(
 ) -> ModelFault {
     let (status, retry_after_ms) = (answer.status, retry_after_ms(&answer.headers));
     let body = read_beginning(answer, limits).await;
-    let complaint = Complaint::from_body(&body);
-    let is_error =
-        serde_json::from_slice::<Value>(&body).is_ok_and(|value| Complaint::from_value(&value).is_some());
+    let complaint = ProviderComplaint::from_body(&body);
+    let is_error = serde_json::from_slice::<Value>(&body)
+        .is_ok_and(|value| ProviderComplaint::from_value(&value).is_some());
     if !(200..300).contains(&status) || is_error {
         return complaint.build_fault(asked, status, retry_after_ms);
     }
@@ -97,11 +97,16 @@ pub(super) fn build_empty_fault(asked: &AskedProvider, answer: &HttpAnswer, body
     };
     ModelFault {
         may_be_paid: true,
-        ..build_strange_fault(asked, 200, &with, &Complaint::from_body(body.as_bytes()))
+        ..build_strange_fault(asked, 200, &with, &ProviderComplaint::from_body(body.as_bytes()))
     }
 }
 
-fn build_strange_fault(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> ModelFault {
+fn build_strange_fault(
+    asked: &AskedProvider,
+    status: u16,
+    with: &str,
+    complaint: &ProviderComplaint,
+) -> ModelFault {
     let (shown, name) = (complaint.excerpt_message(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
     asked.build_fault(ModelFaultKind::Unavailable, Some(status), words)

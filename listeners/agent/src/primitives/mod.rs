@@ -12,12 +12,12 @@ use systole_kit::schema::TextElements;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, namespaces};
 
-use crate::contracts::{Action, Contracts};
+use crate::contracts::{AgentContracts, PeerAction};
 use crate::spec::AgentSpec;
 
 /// One primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Primitive {
+pub(crate) struct PromptPrimitive {
     /// The local name of its element.
     pub(crate) local: &'static str,
     pub(crate) namespace: &'static str,
@@ -39,17 +39,17 @@ const fn build_row(
     attributes: &'static [&'static str],
     about: &'static str,
     example: &'static str,
-) -> Primitive {
+) -> PromptPrimitive {
     let (namespace, tool) = (namespaces::CORE, Some(tool));
-    Primitive { local, namespace, tool, attributes, alone: false, about, example }
+    PromptPrimitive { local, namespace, tool, attributes, alone: false, about, example }
 }
 
-const fn with_alone(primitive: Primitive) -> Primitive {
-    Primitive { alone: true, ..primitive }
+const fn with_alone(primitive: PromptPrimitive) -> PromptPrimitive {
+    PromptPrimitive { alone: true, ..primitive }
 }
 
-const fn build_question(local: &'static str, about: &'static str, example: &'static str) -> Primitive {
-    Primitive {
+const fn build_question(local: &'static str, about: &'static str, example: &'static str) -> PromptPrimitive {
+    PromptPrimitive {
         local,
         namespace: namespaces::META,
         tool: None,
@@ -60,7 +60,7 @@ const fn build_question(local: &'static str, about: &'static str, example: &'sta
     }
 }
 
-impl Primitive {
+impl PromptPrimitive {
     /// Which of its elements hold only text.
     pub(crate) fn text_elements(&self) -> Option<TextElements> {
         match self.local {
@@ -98,8 +98,8 @@ const AWAIT: &str = "await-threads";
 pub(crate) const RECALL: &str = "recall";
 
 /// Every primitive, in the order of the prompt.
-const ALL: [Primitive; 12] = [
-    Primitive {
+const ALL: [PromptPrimitive; 12] = [
+    PromptPrimitive {
         namespace: namespaces::WORKFLOW,
         ..build_row(
             TASK,
@@ -184,15 +184,16 @@ const ALL: [Primitive; 12] = [
 /// take precedence over a primitive with the same name.
 pub(crate) fn list_known(
     agent: &AgentSpec,
-    contracts: &Contracts,
-) -> impl Iterator<Item = &'static Primitive> {
-    let is_free =
-        |primitive: &&Primitive| primitive.local != agent.name && !contracts.has_element(primitive.local);
+    contracts: &AgentContracts,
+) -> impl Iterator<Item = &'static PromptPrimitive> {
+    let is_free = |primitive: &&PromptPrimitive| {
+        primitive.local != agent.name && !contracts.has_element(primitive.local)
+    };
     ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
 }
 
 /// Whether a call has that primitive. Cleared messages are no longer counted, so a goal with tasks keeps its context.
-fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
+fn is_of_call(primitive: &PromptPrimitive, contracts: &AgentContracts) -> bool {
     match primitive.local {
         TASK => contracts.tasks().is_some(),
         CLEAR => contracts.tasks().is_none(),
@@ -203,18 +204,20 @@ fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
 /// The primitives that the agent's prompt lists.
 pub(crate) fn list_prompted(
     agent: &AgentSpec,
-    contracts: &Contracts,
-) -> impl Iterator<Item = &'static Primitive> {
+    contracts: &AgentContracts,
+) -> impl Iterator<Item = &'static PromptPrimitive> {
     let acts = !contracts.actions.is_empty();
     let spawns = list_spawnable(contracts).next().is_some();
-    let threads = move |primitive: &Primitive| spawns || primitive.local != SPAWN;
-    let is_told = move |primitive: &Primitive| acts || primitive.alone || primitive.local == TASK;
+    let threads = move |primitive: &PromptPrimitive| spawns || primitive.local != SPAWN;
+    let is_told = move |primitive: &PromptPrimitive| acts || primitive.alone || primitive.local == TASK;
     list_known(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
 }
 
 /// The primitives that are native tools, each with its name. An agent without peers has none, so that its requests
 /// have no tools at all.
-pub(crate) fn list_native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
+pub(crate) fn list_native(
+    contracts: &AgentContracts,
+) -> impl Iterator<Item = (&'static PromptPrimitive, &'static str)> {
     let acts = !contracts.actions.is_empty();
     let spawns = list_spawnable(contracts).next().is_some();
     let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
@@ -234,6 +237,6 @@ pub(crate) fn await_all() -> Option<Payload> {
 }
 
 /// The actions that a thread may begin with, without a recipient.
-pub(crate) fn list_spawnable(contracts: &Contracts) -> impl Iterator<Item = &Action> {
+pub(crate) fn list_spawnable(contracts: &AgentContracts) -> impl Iterator<Item = &PeerAction> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)
 }

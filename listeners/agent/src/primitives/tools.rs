@@ -13,8 +13,8 @@ use systole_kit::schema::{SchemaModel, nearest};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{Primitive, SPAWN, TASK};
-use crate::contracts::{Action, SchemaFault};
+use super::{PromptPrimitive, SPAWN, TASK};
+use crate::contracts::{PeerAction, SchemaFault};
 use crate::model::Tool;
 use crate::show::describe_slip;
 
@@ -34,7 +34,7 @@ pub(crate) fn read_arguments_schema() -> Result<&'static SchemaModel, SchemaFaul
 const LABEL: &str = "[a-z0-9][a-z0-9-]{0,31}";
 
 /// The tool of a primitive, called `name`. Threads may begin with the tools in `peers`.
-pub(crate) fn build_tool(primitive: &Primitive, name: String, peers: &[&str]) -> Option<Tool> {
+pub(crate) fn build_tool(primitive: &PromptPrimitive, name: String, peers: &[&str]) -> Option<Tool> {
     if primitive.local == SPAWN {
         return Some(Tool {
             name,
@@ -70,9 +70,9 @@ fn build_spawn_schema(peers: &[&str]) -> Value {
 
 /// The payload for arguments, or their fault. `peers` are the tools that a thread may begin with.
 pub(crate) fn build_payload(
-    primitive: &Primitive,
+    primitive: &PromptPrimitive,
     arguments: &str,
-    peers: &[(&str, &Action)],
+    peers: &[(&str, &PeerAction)],
 ) -> Result<Payload, String> {
     if primitive.local == SPAWN {
         return build_spawn(arguments, peers);
@@ -134,7 +134,7 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
-fn write_fields(primitive: &Primitive, fields: &[Field]) -> XmlWriter {
+fn write_fields(primitive: &PromptPrimitive, fields: &[Field]) -> XmlWriter {
     let mut writer = XmlWriter::new();
     let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
@@ -177,7 +177,7 @@ struct Spawning {
     arguments: Box<RawValue>,
 }
 
-fn build_spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> {
+fn build_spawn(arguments: &str, peers: &[(&str, &PeerAction)]) -> Result<Payload, String> {
     let wanted: Spawning = serde_json::from_str(arguments).map_err(|error| {
         format!("/spawn_thread: {error}; expected label (optional), tool and arguments, an object")
     })?;

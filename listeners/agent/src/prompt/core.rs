@@ -3,13 +3,13 @@
 //! Contracts come in; a section goes out, with a line and a valid example for each primitive. Only for actions in
 //! text, as native tools describe themselves.
 
-use crate::contracts::Contracts;
-use crate::primitives::{self, Primitive, RECALL, SPAWN};
+use crate::contracts::AgentContracts;
+use crate::primitives::{self, PromptPrimitive, RECALL, SPAWN};
 use crate::spec::{AgentSpec, Dialect};
 
 use super::{add_title, tools};
 
-pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {
     if agent.dialect != Dialect::Xml {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<
 /// How an agent reads the rest of a message of its view after `offset` characters. `None` if a peer has the name.
 pub(crate) fn reading_on(
     agent: &AgentSpec,
-    contracts: &Contracts,
+    contracts: &AgentContracts,
     number: u64,
     offset: &str,
 ) -> Option<String> {
@@ -37,9 +37,9 @@ pub(crate) fn reading_on(
             Some(format!("{of}\" offset=\"{offset}\"/>"))
         }
         Dialect::Native | Dialect::XmlFinal => {
-            let is_it = |native: &tools::Native| match native.means {
-                tools::Means::Core(primitive) => primitive.local == RECALL,
-                tools::Means::Peer { .. } => false,
+            let is_it = |native: &tools::NativeTool| match native.means {
+                tools::ToolMeaning::Core(primitive) => primitive.local == RECALL,
+                tools::ToolMeaning::Peer { .. } => false,
             };
             let name = tools::list_native(contracts).into_iter().find(is_it)?.tool.name;
             let of = format!("{name} {{\"from_seq\": {number}, \"to_seq\": {number}");
@@ -49,7 +49,7 @@ pub(crate) fn reading_on(
 }
 
 /// A valid example, with the example of a tool or its name filled in.
-fn write_example(primitive: &Primitive, contracts: &Contracts) -> Option<String> {
+fn write_example(primitive: &PromptPrimitive, contracts: &AgentContracts) -> Option<String> {
     if !primitive.example.contains("{}") {
         return Some(primitive.example.to_owned());
     }

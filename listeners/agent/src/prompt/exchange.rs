@@ -3,14 +3,14 @@
 //! Contracts come in; a section goes out. Every payload in it is valid by its schema, so a model that imitates it is
 //! right.
 
-use crate::contracts::Contracts;
-use crate::show::{Mark, shown_judged};
+use crate::contracts::AgentContracts;
+use crate::show::{TextMark, shown_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
 use super::{add_title, protocol, tools};
 
 /// The exchange. Only for actions in text, as native calls have an example in their own form.
-pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {
     let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
     let call = tools::write_example(first)?;
     let thinking = match agent.thinking {
@@ -20,7 +20,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<
     let given = first.given.first().and_then(|known| known.build_example());
     let result = given.map_or_else(
         || "done".to_owned(),
-        |payload| shown_judged(&payload, &Mark(String::new()), agent, contracts),
+        |payload| shown_judged(&payload, &TextMark(String::new()), agent, contracts),
     );
     let local = &*first.known.element.local;
     let last_thought = match agent.thinking {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::contracts::Contracts;
+use crate::contracts::AgentContracts;
 use crate::primitives;
 use crate::spec::{AgentSpec, Dialect};
 
@@ -44,7 +44,7 @@ pub fn is_taken(agent: &AgentSpec, name: &str) -> bool {
     let is_element = elements.into_iter().any(|known| &*known.element.local == name);
     let is_block = KNOWN.contains(&name) || name == "turn-failed" || name.starts_with("core-");
     let is_primitive =
-        || primitives::list_known(agent, &Contracts::default()).any(|primitive| primitive.local == name);
+        || primitives::list_known(agent, &AgentContracts::default()).any(|primitive| primitive.local == name);
     are_elements(agent) && (is_element || is_block || name == agent.name || is_primitive())
 }
 

@@ -5,16 +5,16 @@
 use serde_json::{Value, json};
 use systole_kit::schema::ILLEGAL;
 
-use crate::contracts::{Action, Contracts, Known};
+use crate::contracts::{AgentContracts, ElementModel, PeerAction};
 use crate::model::Tool;
-use crate::primitives::{self, Primitive};
+use crate::primitives::{self, PromptPrimitive};
 use crate::show::write_markup;
 use crate::spec::{AgentSpec, Dialect};
 
 use super::add_title;
 
 /// The section about tools. `None` if there are none.
-pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
+pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {
     if contracts.actions.is_empty() || agent.dialect == Dialect::Native {
         return None;
     }
@@ -42,13 +42,13 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &Contracts) -> Option<
 }
 
 /// The names of those that get an action together, if it names none.
-fn broadcast_takers(action: &Action) -> Option<String> {
+fn broadcast_takers(action: &PeerAction) -> Option<String> {
     let (last, first) = action.broadcast.split_last()?;
     Some(format!("{} and {last}", first.join(", ")))
 }
 
 /// A smallest valid call, as the model may write it.
-pub(super) fn write_example(action: &Action) -> Option<String> {
+pub(super) fn write_example(action: &PeerAction) -> Option<String> {
     let written = write_markup(&action.known.build_example()?);
     match action.takers.as_slice() {
         [first, _, ..] if action.broadcast.is_empty() => {
@@ -61,15 +61,15 @@ pub(super) fn write_example(action: &Action) -> Option<String> {
 }
 
 /// A tool for native calls.
-pub(crate) struct Native {
+pub(crate) struct NativeTool {
     /// The tool as its model sees it.
     pub(crate) tool: Tool,
     /// The meaning of a call to it.
-    pub(crate) means: Means,
+    pub(crate) means: ToolMeaning,
 }
 
 /// The meaning of a tool call.
-pub(crate) enum Means {
+pub(crate) enum ToolMeaning {
     /// An action.
     Peer {
         /// Its index among the contracts' actions.
@@ -78,12 +78,12 @@ pub(crate) enum Means {
         to: Option<String>,
     },
     /// A primitive of the core.
-    Core(&'static Primitive),
+    Core(&'static PromptPrimitive),
 }
 
 /// Tools for native calls: those of the peers, then those of the core. If a name is taken, the core's tool gets
 /// another.
-pub(crate) fn list_native(contracts: &Contracts) -> Vec<Native> {
+pub(crate) fn list_native(contracts: &AgentContracts) -> Vec<NativeTool> {
     let mut tools = list_peers(contracts);
     let spawned = tools.iter().filter(|tool| find_spawnable(contracts, tool).is_some());
     let spawned: Vec<String> = spawned.map(|tool| tool.tool.name.clone()).collect();
@@ -94,39 +94,42 @@ pub(crate) fn list_native(contracts: &Contracts) -> Vec<Native> {
             name.insert_str(0, "core__");
         }
         let tool = primitives::build_tool(primitive, name, &spawned);
-        tools.extend(tool.map(|tool| Native { tool, means: Means::Core(primitive) }));
+        tools.extend(tool.map(|tool| NativeTool { tool, means: ToolMeaning::Core(primitive) }));
     }
     tools
 }
 
 /// The action of a tool, if a thread may begin with it.
-pub(crate) fn find_spawnable<'c>(contracts: &'c Contracts, native: &Native) -> Option<&'c Action> {
+pub(crate) fn find_spawnable<'c>(
+    contracts: &'c AgentContracts,
+    native: &NativeTool,
+) -> Option<&'c PeerAction> {
     match &native.means {
-        Means::Peer { action, .. } => {
+        ToolMeaning::Peer { action, .. } => {
             contracts.actions.get(*action).filter(|action| action.takers.len() == 1)
         }
-        Means::Core(_) => None,
+        ToolMeaning::Core(_) => None,
     }
 }
 
-fn list_peers(contracts: &Contracts) -> Vec<Native> {
+fn list_peers(contracts: &AgentContracts) -> Vec<NativeTool> {
     let mut tools = Vec::new();
     for (at, action) in contracts.actions.iter().enumerate() {
-        let same = |other: &&Action| other.known.element.local == action.known.element.local;
+        let same = |other: &&PeerAction| other.known.element.local == action.known.element.local;
         let local = &*action.known.element.local;
         let is_alone = contracts.actions.iter().filter(same).count() == 1;
         if let Some(all) = broadcast_takers(action) {
             let name = if is_alone { local.to_owned() } else { format!("all__{local}") };
             let mut tool = build_tool(&action.known, &all, tool_name(&name));
             tool.description.push_str(&format!("\nIt goes to {all} at once."));
-            tools.push(Native { tool, means: Means::Peer { action: at, to: None } });
+            tools.push(NativeTool { tool, means: ToolMeaning::Peer { action: at, to: None } });
         }
         let is_unique = is_alone && action.takers.len() == 1;
         for taker in &action.takers {
             let name = if is_unique { local.to_owned() } else { format!("{taker}__{local}") };
             let tool = build_tool(&action.known, taker, tool_name(&name));
             let to = (action.takers.len() > 1).then(|| taker.clone());
-            tools.push(Native { tool, means: Means::Peer { action: at, to } });
+            tools.push(NativeTool { tool, means: ToolMeaning::Peer { action: at, to } });
         }
     }
     tools
@@ -138,7 +141,7 @@ fn tool_name(name: &str) -> String {
     name.chars().map(plain).take(64).collect()
 }
 
-fn build_tool(known: &Known, taker: &str, name: String) -> Tool {
+fn build_tool(known: &ElementModel, taker: &str, name: String) -> Tool {
     let local = &known.element.local;
     let about = known.model.documentation(local).unwrap_or_default();
     let about = if about.is_empty() { format!("Sends <{local}> to {taker}.") } else { about.to_owned() };

@@ -50,13 +50,13 @@ pub(crate) fn code_in_part(words: &str, most: usize) -> Option<String> {
 }
 
 /// The attributes of a start tag.
-type Attributes = Vec<(String, String)>;
+type TagAttributes = Vec<(String, String)>;
 
-fn find_value<'a>(attributes: &'a Attributes, name: &str) -> &'a str {
+fn find_value<'a>(attributes: &'a TagAttributes, name: &str) -> &'a str {
     attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
 }
 
-fn read_attributes(gate: &Gate<'_>) -> Attributes {
+fn read_attributes(gate: &Gate<'_>) -> TagAttributes {
     let all = gate.attributes().iter().filter(|attribute| attribute.prefix.is_empty());
     all.map(|attribute| (attribute.local.to_owned(), attribute.value().into_owned())).collect()
 }
@@ -95,7 +95,7 @@ fn write_hits(payload: &Payload) -> Option<String> {
 
 fn write_extract(payload: &Payload) -> String {
     let get = |name: &str| payload.attribute(name).map(|value| (name.to_owned(), value));
-    let of: Attributes = ["file", "first", "last"].into_iter().filter_map(get).collect();
+    let of: TagAttributes = ["file", "first", "last"].into_iter().filter_map(get).collect();
     let mut words = write_block(&of, &payload.text());
     if let Some(lines) = payload.attribute("lines").filter(|lines| *lines != find_value(&of, "last")) {
         words.push_str(&format!("\nThe file has {lines} lines."));
@@ -106,7 +106,7 @@ fn write_extract(payload: &Payload) -> String {
     words
 }
 
-fn write_block(of: &Attributes, text: &str) -> String {
+fn write_block(of: &TagAttributes, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.saturating_add(1).max(3));
     let (file, first, last) = (find_value(of, "file"), find_value(of, "first"), find_value(of, "last"));

@@ -6,18 +6,18 @@
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{Mark, quote_attribute, show_payload};
+use super::{TextMark, quote_attribute, show_payload};
 
 /// Parts of a core payload that a model does not need.
 const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
 
 /// A block of the core's text, unescaped.
-pub(crate) fn write_block(mark: &Mark, words: &str) -> String {
+pub(crate) fn write_block(mark: &TextMark, words: &str) -> String {
     format!("<core-{}>\n{}\n</core-{}>", mark.0, words.trim_matches('\n'), mark.0)
 }
 
 /// A core payload: its own tag and attributes, with content from others as text.
-pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
+pub(crate) fn core_words(payload: &Payload, mark: &TextMark) -> String {
     let name = &*payload.name().local;
     let mut tag = format!("<{name}");
     for (attribute, value) in read_attributes(payload) {
@@ -38,7 +38,7 @@ fn read_attributes(payload: &Payload) -> Vec<(String, String)> {
 }
 
 /// A payload inside a core payload comes from others. Elements of the core inside it are read by their text.
-fn write_inside(payload: &Payload, mark: &Mark) -> String {
+fn write_inside(payload: &Payload, mark: &TextMark) -> String {
     match payload.child() {
         Ok(child)
             if *child.name().ns == *namespaces::CORE && child.name().local.as_ref() != "final-report" =>
@@ -51,7 +51,7 @@ fn write_inside(payload: &Payload, mark: &Mark) -> String {
 }
 
 /// Recalled messages, and other core elements inside: each by its attributes and its text.
-fn write_children(payload: &Payload, mark: &Mark) -> String {
+fn write_children(payload: &Payload, mark: &TextMark) -> String {
     let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return String::new();
     };

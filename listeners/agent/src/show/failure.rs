@@ -7,7 +7,7 @@ use systole_kit::Payload;
 
 /// A failure as a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct ShownFailure {
     /// Its code.
     pub(crate) code: String,
     /// The element concerned.
@@ -17,39 +17,39 @@ pub(crate) struct Failure {
 }
 
 /// Reads a failure.
-pub(crate) fn read_failure(error: &Payload) -> Failure {
+pub(crate) fn read_failure(error: &Payload) -> ShownFailure {
     let told = |name: &str| error.attribute(name).filter(|value| !value.is_empty());
     let code = told("code").unwrap_or_default();
     let element = told("element");
     let mut words = first_words(&code, element.as_deref(), told("line").as_deref());
-    let between = if classify_code(&code) == Class::Execution { " " } else { "\n" };
+    let between = if classify_code(&code) == FailureClass::Execution { " " } else { "\n" };
     words.extend(told("message").map(|message| format!("{between}{message}")));
     for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
         words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| format!("{what}{text}")));
     }
-    Failure { code, element, words }
+    ShownFailure { code, element, words }
 }
 
 /// The first words of a failure with that code.
 pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
     match classify_code(code) {
-        Class::Form => "Error: No valid action.".to_owned(),
-        Class::Markup => match line {
+        FailureClass::Form => "Error: No valid action.".to_owned(),
+        FailureClass::Markup => match line {
             Some(line) => format!("Error: Malformed XML at line {line}."),
             None => "Error: Malformed XML.".to_owned(),
         },
-        Class::Tool => match element {
+        FailureClass::Tool => match element {
             Some(element) => format!("Error: Unknown tool: {element}."),
             None => "Error: Unknown tool.".to_owned(),
         },
-        Class::Parameters => "Error: Invalid parameters:".to_owned(),
-        Class::Execution => "Error: Tool execution failed:".to_owned(),
+        FailureClass::Parameters => "Error: Invalid parameters:".to_owned(),
+        FailureClass::Execution => "Error: Tool execution failed:".to_owned(),
     }
 }
 
 /// The five classes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum FailureClass {
     /// There was nothing to execute.
     Form,
     /// The action was not valid markup.
@@ -64,32 +64,32 @@ pub(crate) enum Class {
 
 /// Whether the code means that an output did not have a usable form.
 pub(crate) fn is_of_form(code: &str) -> bool {
-    classify_code(code) == Class::Form
+    classify_code(code) == FailureClass::Form
 }
 
 /// The class of a code.
-pub(crate) fn classify_code(code: &str) -> Class {
+pub(crate) fn classify_code(code: &str) -> FailureClass {
     match code {
         "agent.malformed"
         | "agent.missing-closing-tag"
         | "agent.truncated-structure"
         | "payload.malformed"
-        | "payload.forbidden-construct" => Class::Markup,
+        | "payload.forbidden-construct" => FailureClass::Markup,
         "agent.unknown-action"
         | "route.not-a-peer"
         | "payload.no-such-element"
         | "payload.undeclared"
-        | "payload.no-namespace" => Class::Tool,
+        | "payload.no-namespace" => FailureClass::Tool,
         // A missing recipient is a missing parameter: the tool itself is known.
         "agent.tool-payload-invalid"
         | "agent.goal-answer-invalid"
         | "agent.ambiguous-action"
-        | "route.ambiguous" => Class::Parameters,
-        "agent.too-many-tasks" => Class::Execution,
-        "model.truncated" | "model.too-large" => Class::Form,
-        code if code.starts_with("agent.") => Class::Form,
-        code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,
-        _ => Class::Execution,
+        | "route.ambiguous" => FailureClass::Parameters,
+        "agent.too-many-tasks" => FailureClass::Execution,
+        "model.truncated" | "model.too-large" => FailureClass::Form,
+        code if code.starts_with("agent.") => FailureClass::Form,
+        code if code.starts_with("payload.") || code == "reply.final-not-alone" => FailureClass::Parameters,
+        _ => FailureClass::Execution,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use workspace::change_words;
 
 use systole_kit::Payload;
 
-use crate::contracts::Contracts;
+use crate::contracts::AgentContracts;
 use crate::spec::AgentSpec;
 
 /// What is shown in place of the mark.
@@ -27,9 +27,9 @@ const COVERED: &str = "[mark]";
 
 /// The mark of a call: only its own prompt has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark(pub(crate) String);
+pub(crate) struct TextMark(pub(crate) String);
 
-impl Mark {
+impl TextMark {
     /// A text without the mark, ignoring case: a model may confuse the two.
     pub(crate) fn cover_mark(&self, text: &str) -> String {
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
@@ -86,9 +86,9 @@ pub(crate) fn words_of(payload: &Payload) -> String {
 /// is named like a part of the prompt.
 pub(crate) fn shown_judged(
     payload: &Payload,
-    mark: &Mark,
+    mark: &TextMark,
     agent: &AgentSpec,
-    contracts: &Contracts,
+    contracts: &AgentContracts,
 ) -> String {
     let is_change = change_words(payload).is_some();
     let is_text = is_change || only_text(payload).is_some() || code::code_words(payload).is_some();
@@ -109,7 +109,7 @@ fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
 }
 
 /// A payload from others as escaped text.
-pub(crate) fn show_payload(payload: &Payload, mark: &Mark) -> String {
+pub(crate) fn show_payload(payload: &Payload, mark: &TextMark) -> String {
     escape_markup(&mark.cover_mark(&words_of(payload)))
 }
 

@@ -9,14 +9,14 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 pub(crate) struct ChangeWords {
     /// Why nothing was changed, or why the outcome is unknown.
     reason: Option<String>,
-    results: Vec<ElementResult>,
+    results: Vec<ShownResult>,
     /// Files that commands changed, each with the number of its element.
     changed: Vec<(String, String)>,
     is_done: bool,
     change: String,
 }
 
-struct ElementResult {
+struct ShownResult {
     of: String,
     words: String,
     is_done: bool,
@@ -54,7 +54,7 @@ pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
                 if !text.is_empty() {
                     said.extend(["\n", text.trim_end_matches('\n')]);
                 }
-                words.results.push(ElementResult { of, words: said, is_done: outcome == "done" });
+                words.results.push(ShownResult { of, words: said, is_done: outcome == "done" });
             }
             "changed" => words.changed.push((of, path)),
             _ => {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use systole_agent::model::{
-    Adapter, AnswerPiece, AnswerWatcher, CallHistory, HttpLimits, MessageAuthor, MessagePart, Model,
+    AnswerPiece, AnswerWatcher, CallHistory, HttpLimits, MessageAuthor, MessagePart, Model, ModelAdapter,
     ModelAnswer, ModelFault, ModelKey, ModelRequest, NativeCall, PromptMessage, Tool,
 };
 use systole_agent::spec::{self, Provider, RequestRetry};
@@ -90,8 +90,8 @@ pub(crate) fn key(model: &spec::ModelSpec) -> Option<ModelKey> {
     ModelKey::from_lookup(model, |_| Some(KEY.to_owned())).expect("a key")
 }
 
-pub(crate) fn adapter(model: &spec::ModelSpec, limits: HttpLimits) -> Adapter {
-    Adapter::new(model, key(model), limits, None).expect("a model that can be asked")
+pub(crate) fn adapter(model: &spec::ModelSpec, limits: HttpLimits) -> ModelAdapter {
+    ModelAdapter::new(model, key(model), limits, None).expect("a model that can be asked")
 }
 
 /// A watcher and the pieces it saw.

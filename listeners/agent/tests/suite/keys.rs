@@ -1,6 +1,6 @@
 //! A key is sent and never shown: not in messages, not in a partial answer, not in the output of `Debug`.
 
-use systole_agent::model::{Adapter, KeyFault, ModelFault, ModelKey};
+use systole_agent::model::{KeyFault, ModelAdapter, ModelFault, ModelKey};
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, limits, model, request};
@@ -77,7 +77,7 @@ fn e13_without_a_key_the_words_say_where_one_is_named() {
     for form in FORMS {
         let server = ByteServer::saying(measured("401 No", &[], "{\"error\":\"who are you\"}"));
         let model = spec::ModelSpec { key_env: None, ..model(form, &server.url()) };
-        let adapter = Adapter::new(&model, None, limits(), None).expect("a model without a key");
+        let adapter = ModelAdapter::new(&model, None, limits(), None).expect("a model without a key");
         let asking = systole_agent::model::Model::ask(&adapter, request("hello"), super::bench::unwatched());
         let fault = super::bench::run(asking).expect_err("a fault");
         assert!(
@@ -96,7 +96,7 @@ fn e13_an_address_that_is_none_is_reported_with_its_key_in_the_file() {
         ("ftp://example.com", "its scheme is neither http nor https"),
         ("http://me:pass@example.com", "a name or a password"),
     ] {
-        match Adapter::new(&model(Provider::Anthropic, url), None, limits(), None) {
+        match ModelAdapter::new(&model(Provider::Anthropic, url), None, limits(), None) {
             Ok(_) => panic!("{url} was taken"),
             Err(unusable) => {
                 let said = unusable.to_string();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use systole_agent::model::script::Script;
 use systole_agent::model::{
-    AnswerFuture, AnswerPiece, AnswerWatcher, EstimatedRequest, HttpLimits, Ledger, Model, ModelAnswer,
-    ModelFault, ModelFaultKind, ModelRequest, Models, NoAnswer, OutgoingRequest, RandomSource,
+    AnswerFuture, AnswerPiece, AnswerWatcher, EstimatedRequest, HttpLimits, Model, ModelAnswer, ModelFault,
+    ModelFaultKind, ModelRequest, Models, NoAnswer, OutgoingRequest, RandomSource, RequestLedger,
     RequestOutcome, StopReason, TokenUsage,
 };
 use systole_agent::spec::{self, Price, Provider, RequestRetry};
@@ -52,7 +52,7 @@ impl Books {
     }
 }
 
-impl Ledger for Books {
+impl RequestLedger for Books {
     type Halt = &'static str;
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), Self::Halt> {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use systole_agent::model::{
-    Adapter, HttpLimits, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind, RootCertStore,
+    HttpLimits, Model, ModelAccess, ModelAdapter, ModelAnswer, ModelFault, ModelFaultKind, RootCertStore,
     StopReason,
 };
 use systole_agent::spec::{self, ModelTimeouts, Provider};
@@ -74,7 +74,8 @@ fn with(
     let read =
         |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
     let access = ModelAccess::from_lookup(model, read).map_err(|unusable| unusable.to_string())?;
-    let adapter = Adapter::new(model, access, limits(), roots).map_err(|unusable| unusable.to_string())?;
+    let adapter =
+        ModelAdapter::new(model, access, limits(), roots).map_err(|unusable| unusable.to_string())?;
     Ok(run(adapter.ask(request("hello"), unwatched())))
 }
 

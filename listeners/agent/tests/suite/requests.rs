@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use systole_agent::model::{
-    Adapter, CallHistory, MessageAuthor, MessagePart, ModelFaultKind, ModelRequest, RequestToolChoice,
+    CallHistory, MessageAuthor, MessagePart, ModelAdapter, ModelFaultKind, ModelRequest, RequestToolChoice,
 };
 use systole_agent::spec::{self, Provider};
 
@@ -305,7 +305,7 @@ fn e13_what_the_conversation_is_made_of_is_no_parameter() {
     ] {
         let given = serde_json::Map::from_iter([(reserved.to_owned(), json!(1))]);
         let model = spec::ModelSpec { params: given.clone(), ..model(form, "http://127.0.0.1:9") };
-        let words = match Adapter::new(&model, None, limits(), None) {
+        let words = match ModelAdapter::new(&model, None, limits(), None) {
             Ok(_) => panic!("{reserved} was taken"),
             Err(unusable) => unusable.to_string(),
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use systole_agent::model::{Adapter, Model, ModelAnswer, ModelFault, ModelFaultKind};
+use systole_agent::model::{Model, ModelAdapter, ModelAnswer, ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider;
 
 use super::bench::{key, limits, model, request, run, unwatched};
@@ -45,7 +45,7 @@ pub(crate) fn serve(name: &str) -> (SocketAddr, CertificateDer<'static>, JoinHan
 
 fn ask(at: SocketAddr, roots: Option<RootCertStore>) -> Result<ModelAnswer, ModelFault> {
     let model = model(Provider::Anthropic, &format!("https://localhost:{}", at.port()));
-    let adapter = Adapter::new(&model, key(&model), limits(), roots).expect("a model that can be asked");
+    let adapter = ModelAdapter::new(&model, key(&model), limits(), roots).expect("a model that can be asked");
     run(adapter.ask(request("hello"), unwatched()))
 }
 

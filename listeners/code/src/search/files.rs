@@ -2,7 +2,7 @@
 //!
 //! The root and a request come in; paths go out. It reads the names of files, and no file.
 
-use crate::failure::{self, RequestFault};
+use crate::failure::{self, CodeFault};
 use crate::nearest::nearest_names;
 use crate::syntax::language::LanguageRow;
 use crate::text::scan::{FileFilter, FilterKind};
@@ -13,7 +13,7 @@ pub(crate) fn list_files(
     root: &FolderRoot,
     path: Option<&str>,
     bound: WorkBound<'_>,
-) -> Result<WalkedFiles, RequestFault> {
+) -> Result<WalkedFiles, CodeFault> {
     let Some(named) = path.map(str::trim).filter(|path| !path.is_empty()) else {
         return Ok(walk(root, ".", HiddenNames::LeftOut, bound));
     };
@@ -30,14 +30,14 @@ pub(crate) fn with_nearest(
     fault: PathFault,
     named: &str,
     bound: WorkBound<'_>,
-) -> RequestFault {
+) -> CodeFault {
     let is_missing = fault.kind == PathFaultKind::Missing;
-    let fault = RequestFault::from(fault);
+    let fault = CodeFault::from(fault);
     if is_missing { fault.with_nearest(root.nearest(named, bound)) } else { fault }
 }
 
 /// Checks the names of languages in filters.
-pub(crate) fn check_filters(filters: &[FileFilter]) -> Result<(), RequestFault> {
+pub(crate) fn check_filters(filters: &[FileFilter]) -> Result<(), CodeFault> {
     for filter in filters.iter().filter(|filter| filter.kind == FilterKind::Language) {
         for name in &filter.values {
             if LanguageRow::from_name(name).is_none() {
@@ -48,12 +48,9 @@ pub(crate) fn check_filters(filters: &[FileFilter]) -> Result<(), RequestFault> 
     Ok(())
 }
 
-pub(crate) fn unknown_language(
-    name: &str,
-    known: impl Iterator<Item = &'static LanguageRow>,
-) -> RequestFault {
+pub(crate) fn unknown_language(name: &str, known: impl Iterator<Item = &'static LanguageRow>) -> CodeFault {
     let names: Vec<&str> = known.map(LanguageRow::name).collect();
-    let fault = RequestFault::new(failure::BAD_QUERY, format!("no language is called '{name}'"));
+    let fault = CodeFault::new(failure::BAD_QUERY, format!("no language is called '{name}'"));
     fault.with_nearest(nearest_names(name, &names)).with_fix(format!("one of {}", names.join(", ")))
 }
 

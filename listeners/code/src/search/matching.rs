@@ -7,7 +7,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, SearcherBuilder, sinks};
 use regex::{Regex, RegexBuilder};
 
-use crate::failure::{self, RequestFault};
+use crate::failure::{self, CodeFault};
 use crate::limits;
 use crate::text::query::{QueryTerm, SearchQuery};
 use crate::text::tokens::{WordStemmer, split_words};
@@ -43,7 +43,7 @@ pub(crate) struct MatchedLine {
 }
 
 impl TermMatcher {
-    pub(crate) fn new(query: &SearchQuery) -> Result<TermMatcher, RequestFault> {
+    pub(crate) fn new(query: &SearchQuery) -> Result<TermMatcher, CodeFault> {
         let (mut units, mut of_term, mut looks) = (Vec::new(), Vec::new(), Vec::new());
         for term in &query.terms {
             let first = units.len();
@@ -152,24 +152,24 @@ pub(crate) fn plain_lines(texts: &[&str], bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-fn first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, RequestFault> {
+fn first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, CodeFault> {
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(true).line_terminator(Some(b'\n')).fixed_strings(is_plain);
     builder.size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
     builder.build_many(looks).map_err(|error| describe_unusable(&error.to_string()))
 }
 
-fn compile_pattern(pattern: &str) -> Result<Regex, RequestFault> {
+fn compile_pattern(pattern: &str) -> Result<Regex, CodeFault> {
     let mut builder = RegexBuilder::new(pattern);
     builder.case_insensitive(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
     builder.build().map_err(|error| describe_unusable(&error.to_string()))
 }
 
-fn describe_unusable(error: &str) -> RequestFault {
+fn describe_unusable(error: &str) -> CodeFault {
     // The last line of the library's words says what is wrong; those before it draw the pattern.
     let why = error.lines().last().unwrap_or(error).trim_start_matches("error: ");
     let message = format!("the pattern of the query cannot be used: {why}");
-    RequestFault::new(failure::BAD_PATTERN, message)
+    CodeFault::new(failure::BAD_PATTERN, message)
         .with_fix("the text in \"quotes\", which is looked for as it is written")
 }
 

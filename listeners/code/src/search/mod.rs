@@ -10,7 +10,7 @@ pub(crate) mod matching;
 use tokio::time::Instant;
 
 use crate::answer::{CodeHit, HitKind, SearchAnswer};
-use crate::failure::{self, RequestFault};
+use crate::failure::{self, CodeFault};
 use crate::limits;
 use crate::parallel::in_parallel;
 use crate::request::SearchRequest;
@@ -65,9 +65,9 @@ pub(crate) fn search(
     root: &FolderRoot,
     request: &SearchRequest,
     bound: WorkBound<'_>,
-) -> Result<SearchAnswer, RequestFault> {
+) -> Result<SearchAnswer, CodeFault> {
     let query = SearchQuery::parse_text(&request.query)
-        .map_err(|fault| RequestFault::new(failure::BAD_QUERY, fault.message).with_fix(fault.fix))?;
+        .map_err(|fault| CodeFault::new(failure::BAD_QUERY, fault.message).with_fix(fault.fix))?;
     files::check_filters(&query.filters)?;
     let matcher = TermMatcher::new(&query)?;
     let mut found = files::list_files(root, request.path.as_deref(), bound)?;

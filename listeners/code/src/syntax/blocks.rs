@@ -33,7 +33,7 @@ const AROUND: usize = 4;
 /// The blocks of a tree, each before the blocks inside it.
 pub(crate) fn list_blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<CodeBlock> {
     let mut found = Vec::new();
-    let mut waiting = vec![Inside { node: tree.root_node(), wrapped: None, is_test: false }];
+    let mut waiting = vec![OpenNode { node: tree.root_node(), wrapped: None, is_test: false }];
     while let Some(inside) = waiting.pop() {
         let mut deeper = Vec::new();
         visit_siblings(&inside, text, row, &mut found, &mut deeper);
@@ -47,7 +47,7 @@ pub(crate) fn list_blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<Cod
 }
 
 /// A node whose children are looked at.
-struct Inside<'t> {
+struct OpenNode<'t> {
     node: Node<'t>,
     /// The first line of what wraps it, as `export` does.
     wrapped: Option<LineRange>,
@@ -55,11 +55,11 @@ struct Inside<'t> {
 }
 
 fn visit_siblings<'t>(
-    inside: &Inside<'t>,
+    inside: &OpenNode<'t>,
     text: &str,
     row: &LanguageRow,
     found: &mut Vec<CodeBlock>,
-    deeper: &mut Vec<Inside<'t>>,
+    deeper: &mut Vec<OpenNode<'t>>,
 ) {
     let is_root = inside.node.parent().is_none();
     let mut cursor = inside.node.walk();
@@ -86,13 +86,13 @@ fn visit_siblings<'t>(
         let is_test = inside.is_test || std::mem::take(&mut says_test);
         if row.holders.contains(&kind) {
             found.push(CodeBlock { is_holder: true, is_test, ..block_of(node, text, range) });
-            deeper.push(Inside { node, wrapped: None, is_test });
+            deeper.push(OpenNode { node, wrapped: None, is_test });
         } else if row.blocks.contains(&kind) {
             found.push(CodeBlock { is_test, ..block_of(node, text, range) });
         } else if row.wrappers.contains(&kind) {
-            deeper.push(Inside { node, wrapped: Some(range), is_test });
+            deeper.push(OpenNode { node, wrapped: Some(range), is_test });
         } else if row.bodies.contains(&kind) {
-            deeper.push(Inside { node, wrapped: None, is_test });
+            deeper.push(OpenNode { node, wrapped: None, is_test });
         } else if is_root && node.is_named() && !row.blocks.is_empty() {
             found.push(CodeBlock { is_test, ..CodeBlock::without_name(range) });
         }

@@ -4,7 +4,7 @@
 //! Text comes in; a tree of terms goes out, or what is wrong with the text. No files here. A question in plain words
 //! is a query: its signs are read as words wherever they cannot be meant as signs.
 
-use super::scan::{FileFilter, QueryFault, QuerySign, QueryToken, scan_tokens};
+use super::scan::{FileFilter, QuerySign, QueryToken, SearchQueryFault, scan_tokens};
 use super::tokens::{WordStemmer, is_filler, split_words, word_start};
 
 /// Most terms of a query.
@@ -64,20 +64,20 @@ pub(crate) enum QueryExpression {
 
 impl SearchQuery {
     /// Reads a query.
-    pub(crate) fn parse_text(text: &str) -> Result<SearchQuery, QueryFault> {
+    pub(crate) fn parse_text(text: &str) -> Result<SearchQuery, SearchQueryFault> {
         let tokens = scan_tokens(text)?;
         let read = SearchQuery::from_tokens(&tokens, false)?;
         // A query of nothing but common words means these words.
         let read = if read.terms.is_empty() { SearchQuery::from_tokens(&tokens, true)? } else { read };
         if read.group.must.is_empty() && read.group.may.is_empty() {
             let message = "the query has nothing to look for".to_owned();
-            return Err(QueryFault { message, fix: "a word, as in: login ext:rs".to_owned() });
+            return Err(SearchQueryFault { message, fix: "a word, as in: login ext:rs".to_owned() });
         }
         Ok(read)
     }
 
-    fn from_tokens(tokens: &[QueryToken], keeps_filler: bool) -> Result<SearchQuery, QueryFault> {
-        let mut reading = Reading {
+    fn from_tokens(tokens: &[QueryToken], keeps_filler: bool) -> Result<SearchQuery, SearchQueryFault> {
+        let mut reading = QueryReading {
             tokens,
             at: 0,
             depth: 0,
@@ -89,7 +89,7 @@ impl SearchQuery {
         let group = reading.read_group()?;
         if reading.at < tokens.len() {
             let message = "the query closes a bracket that it does not open".to_owned();
-            return Err(QueryFault { message, fix: "the query without it, or in quotes".to_owned() });
+            return Err(SearchQueryFault { message, fix: "the query without it, or in quotes".to_owned() });
         }
         Ok(SearchQuery { terms: reading.terms, group, filters: reading.filters })
     }
@@ -143,7 +143,7 @@ impl QueryExpression {
     }
 }
 
-struct Reading<'t> {
+struct QueryReading<'t> {
     tokens: &'t [QueryToken],
     at: usize,
     depth: usize,
@@ -153,12 +153,12 @@ struct Reading<'t> {
     filters: Vec<FileFilter>,
 }
 
-impl Reading<'_> {
+impl QueryReading<'_> {
     fn is_sign(&self, sign: QuerySign) -> bool {
         matches!(self.tokens.get(self.at), Some(QueryToken::Sign(found)) if *found == sign)
     }
 
-    fn read_group(&mut self) -> Result<QueryGroup, QueryFault> {
+    fn read_group(&mut self) -> Result<QueryGroup, SearchQueryFault> {
         let mut group = QueryGroup::default();
         while self.at < self.tokens.len() && !self.is_sign(QuerySign::Close) {
             let is_signed = self.is_sign(QuerySign::Must) || self.is_sign(QuerySign::Not);
@@ -174,7 +174,7 @@ impl Reading<'_> {
     }
 
     /// One expression, or several joined by `OR`.
-    fn read_any(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_any(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, SearchQueryFault> {
         let mut found = vec![self.read_all(is_signed)?];
         while self.is_sign(QuerySign::Or) {
             self.at += 1;
@@ -183,7 +183,7 @@ impl Reading<'_> {
         Ok(join_expressions(found, QueryExpression::Any))
     }
 
-    fn read_all(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_all(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, SearchQueryFault> {
         let mut found = vec![self.read_one(is_signed)?];
         while self.is_sign(QuerySign::And) {
             self.at += 1;
@@ -193,17 +193,17 @@ impl Reading<'_> {
     }
 
     /// A term or a bracket. `None` for a filter or a word that says nothing.
-    fn read_one(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_one(&mut self, is_signed: bool) -> Result<Option<QueryExpression>, SearchQueryFault> {
         let Some(token) = self.tokens.get(self.at) else {
             let message = "the query ends where a word is expected".to_owned();
-            return Err(QueryFault { message, fix: "a word after AND, OR, + and -".to_owned() });
+            return Err(SearchQueryFault { message, fix: "a word after AND, OR, + and -".to_owned() });
         };
         self.at += 1;
         let term = match token {
             QueryToken::Sign(QuerySign::Open) => return self.read_bracket(),
             QueryToken::Sign(_) => {
                 let message = "two signs of the query follow each other".to_owned();
-                return Err(QueryFault {
+                return Err(SearchQueryFault {
                     message,
                     fix: "a word between them, or the sign in quotes".to_owned(),
                 });
@@ -224,22 +224,25 @@ impl Reading<'_> {
         }
         if self.terms.len() >= TERMS {
             let message = format!("the query has more than {TERMS} terms");
-            return Err(QueryFault { message, fix: "the few words that matter".to_owned() });
+            return Err(SearchQueryFault { message, fix: "the few words that matter".to_owned() });
         }
         self.terms.push(term);
         Ok(Some(QueryExpression::Term(self.terms.len() - 1)))
     }
 
-    fn read_bracket(&mut self) -> Result<Option<QueryExpression>, QueryFault> {
+    fn read_bracket(&mut self) -> Result<Option<QueryExpression>, SearchQueryFault> {
         self.depth += 1;
         if self.depth > DEPTH {
             let message = format!("the query has brackets more than {DEPTH} deep");
-            return Err(QueryFault { message, fix: "fewer brackets".to_owned() });
+            return Err(SearchQueryFault { message, fix: "fewer brackets".to_owned() });
         }
         let group = self.read_group()?;
         if !self.is_sign(QuerySign::Close) {
             let message = "the query opens a bracket that it does not close".to_owned();
-            return Err(QueryFault { message, fix: "a closing bracket, or the text in quotes".to_owned() });
+            return Err(SearchQueryFault {
+                message,
+                fix: "a closing bracket, or the text in quotes".to_owned(),
+            });
         }
         self.at += 1;
         self.depth -= 1;

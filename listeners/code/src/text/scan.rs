@@ -23,7 +23,7 @@ pub(crate) enum FilterKind {
 
 /// Why a query cannot be read, and how to write it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct QueryFault {
+pub(crate) struct SearchQueryFault {
     pub(crate) message: String,
     pub(crate) fix: String,
 }
@@ -58,21 +58,21 @@ const FILTERS: [(&str, FilterKind); 4] = [
 ];
 
 /// The tokens of a query.
-pub(super) fn scan_tokens(text: &str) -> Result<Vec<QueryToken>, QueryFault> {
-    let mut scanner = Scanner { rest: text, depth: 0, tokens: Vec::new() };
+pub(super) fn scan_tokens(text: &str) -> Result<Vec<QueryToken>, SearchQueryFault> {
+    let mut scanner = QueryScanner { rest: text, depth: 0, tokens: Vec::new() };
     while scanner.take_token()? {}
     Ok(scanner.tokens)
 }
 
-struct Scanner<'t> {
+struct QueryScanner<'t> {
     rest: &'t str,
     depth: usize,
     tokens: Vec<QueryToken>,
 }
 
-impl Scanner<'_> {
+impl QueryScanner<'_> {
     /// Takes one token. `false` at the end.
-    fn take_token(&mut self) -> Result<bool, QueryFault> {
+    fn take_token(&mut self) -> Result<bool, SearchQueryFault> {
         self.rest = self.rest.trim_start();
         let Some(first) = self.rest.chars().next() else { return Ok(false) };
         let after = self.rest.get(first.len_utf8()..).unwrap_or_default();
@@ -104,10 +104,10 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    fn read_quoted(&mut self, after: &str) -> Result<(), QueryFault> {
+    fn read_quoted(&mut self, after: &str) -> Result<(), SearchQueryFault> {
         let Some((text, rest)) = after.split_once('"') else {
             let message = "the query has a quote that is not closed".to_owned();
-            return Err(QueryFault { message, fix: format!("\"{}\"", after.trim()) });
+            return Err(SearchQueryFault { message, fix: format!("\"{}\"", after.trim()) });
         };
         if !text.trim().is_empty() {
             self.tokens.push(QueryToken::Phrase(text.to_owned()));

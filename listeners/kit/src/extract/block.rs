@@ -3,18 +3,18 @@
 //! It never interprets a block before it is complete; only thinking is shown as it comes. The extractor comes in
 //! right after the start tag, and leaves right after the block.
 
-use super::events::{ExtractEvent, LiveRead, Problem, ProblemSlug};
-use super::graft::Scope;
-use super::ground::Ground;
+use super::events::{ExtractEvent, LiveRead, ProblemSlug, TextProblem};
+use super::graft::NamespaceScope;
+use super::ground::ContentGround;
 use super::names::ElementRole;
-use super::piece::Piece;
-use super::scan::Scanner;
-use super::sealed::Sealed;
+use super::piece::MarkupPiece;
+use super::scan::BlockScanner;
+use super::sealed::SealedBlock;
 use super::span::TextSpan;
-use super::tag::Tag;
-use super::take::Taking;
-use super::verbatim::{self, Verbatim};
-use super::{Extractor, Flow, Mode};
+use super::tag::TagReading;
+use super::take::BlockAnalysis;
+use super::verbatim::{self, VerbatimBlock};
+use super::{Extractor, ReadingFlow, ReadingMode};
 use crate::Place;
 
 /// The longest end tag to look back for.
@@ -22,7 +22,7 @@ const END_TAG: usize = 1 << 9;
 
 /// A block that is being read.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct OpenBlock {
     /// Where its `<` is.
     pub(super) start: Place,
     /// Where its content begins.
@@ -33,12 +33,12 @@ pub(super) struct Block {
     pub(super) role: Option<ElementRole>,
     /// Whether it begins a line.
     pub(super) begins: bool,
-    scanner: Scanner,
+    scanner: BlockScanner,
     /// Up to where it has been shown.
     shown: usize,
 }
 
-impl Block {
+impl OpenBlock {
     /// Whether it is shown while it streams in.
     pub(super) fn is_thinking(&self) -> bool {
         self.role == Some(ElementRole::Thinking)
@@ -81,41 +81,55 @@ impl Block {
 
 impl Extractor {
     /// A start tag that begins a block has ended.
-    pub(super) fn begin_block(&mut self, tag: &Tag, end: usize, role: Option<ElementRole>) -> Flow {
+    pub(super) fn begin_block(
+        &mut self,
+        tag: &TagReading,
+        end: usize,
+        role: Option<ElementRole>,
+    ) -> ReadingFlow {
         self.role_begins(role);
         if let Some(open) = self.open.last_mut() {
             open.has_child = true;
         }
         let start = self.held.place(tag.at);
         if tag.empty {
-            self.take_block(start, end, &Ground::Unknown);
+            self.take_block(start, end, &ContentGround::Unknown);
             self.after_block(end);
-            return Flow::Turn;
+            return ReadingFlow::Turn;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let is_plain = matches!(role, Some(ElementRole::Thinking | ElementRole::Thought));
         let markup = || std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
-        let ground = if is_plain { Ground::Unknown } else { Ground::of_element(&self.names, markup()) };
-        let scanner = Scanner::new(tag.name(&self.held), end, is_plain, ground);
+        let ground =
+            if is_plain { ContentGround::Unknown } else { ContentGround::of_element(&self.names, markup()) };
+        let scanner = BlockScanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
         if role == Some(ElementRole::Thinking) {
             self.events.push(ExtractEvent::Live(LiveRead::Begun(end)));
         }
         let begins = self.prose.is_blank;
-        self.mode = Mode::Block(Box::new(Block { start, inside, name, role, begins, scanner, shown: end }));
-        Flow::Turn
+        self.mode = ReadingMode::Block(Box::new(OpenBlock {
+            start,
+            inside,
+            name,
+            role,
+            begins,
+            scanner,
+            shown: end,
+        }));
+        ReadingFlow::Turn
     }
 
     /// Reads a block.
-    pub(super) fn read_block(&mut self, mut block: Box<Block>) -> Flow {
+    pub(super) fn read_block(&mut self, mut block: Box<OpenBlock>) -> ReadingFlow {
         let end = block.scanner.read_on(&self.held, self.stop, &self.names);
         let is_thinking = block.is_thinking();
         let Some(end) = end else {
             if is_thinking {
                 self.show_thinking(&mut block, None);
             }
-            self.mode = Mode::Block(block);
-            return Flow::More;
+            self.mode = ReadingMode::Block(block);
+            return ReadingFlow::More;
         };
         if is_thinking {
             let from = block.inside.offset.max(end.saturating_sub(END_TAG));
@@ -129,20 +143,20 @@ impl Extractor {
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
             if !matches!(
                 verbatim::find_raw_signs(&self.names, &self.limits, raw, block.start),
-                Verbatim::None
+                VerbatimBlock::None
             ) {
-                self.seal(Sealed::seal_after(block.start, end, None));
+                self.seal(SealedBlock::seal_after(block.start, end, None));
             }
             self.emit(problem.into());
         } else {
             self.take_block(block.start, end, block.scanner.ground());
         }
         self.after_block(end);
-        Flow::Turn
+        ReadingFlow::Turn
     }
 
     /// Shows the thinking that has come, up to its end or to the last whole character.
-    pub(super) fn show_thinking(&mut self, block: &mut Block, end: Option<usize>) {
+    pub(super) fn show_thinking(&mut self, block: &mut OpenBlock, end: Option<usize>) {
         let to = end.unwrap_or_else(|| {
             let settled = block.scanner.settled_end();
             let tail = self.held.slice(settled.saturating_sub(3).max(block.shown), settled);
@@ -155,15 +169,16 @@ impl Extractor {
     }
 
     /// The end tag of a block occurs in code inside it. It did not end the block, but must be escaped there.
-    pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
+    pub(super) fn quoted_end(&mut self, block: &OpenBlock, at: usize) -> TextProblem {
         let name = &block.name;
         let message = format!("</{name}> is in code inside <{name}>, where it would end the element");
-        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(at), message).with_element(name);
+        let problem =
+            TextProblem::new(ProblemSlug::Malformed, self.held.place(at), message).with_element(name);
         problem.with_fix(format!("write &lt;/{name}&gt; there"))
     }
 
     /// Turns a complete block into events.
-    fn take_block(&mut self, start: Place, end: usize, ground: &Ground) {
+    fn take_block(&mut self, start: Place, end: usize, ground: &ContentGround) {
         let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
             let raw = raw.to_vec();
@@ -172,23 +187,26 @@ impl Extractor {
         };
         let found = match ground {
             // Where nothing is known of an element, nothing is known of the elements in it either.
-            Ground::Unknown => Verbatim::None,
+            ContentGround::Unknown => VerbatimBlock::None,
             _ => verbatim::find_raw_signs(&self.names, &self.limits, raw, start),
         };
         let sealed = match &found {
-            Verbatim::None | Verbatim::Taken(_) => None,
-            Verbatim::Open(name) => Some(Sealed::seal_after(start, end, Some(name.clone()))),
-            Verbatim::Refused(_) => Some(Sealed::seal_after(start, end, None)),
+            VerbatimBlock::None | VerbatimBlock::Taken(_) => None,
+            VerbatimBlock::Open(name) => Some(SealedBlock::seal_after(start, end, Some(name.clone()))),
+            VerbatimBlock::Refused(_) => Some(SealedBlock::seal_after(start, end, None)),
         };
-        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
+        let mut taking = BlockAnalysis { names: &self.names, limits: &self.limits, events: Vec::new() };
         match found {
-            Verbatim::None | Verbatim::Open(_) => {
-                taking.take_block(&Piece { raw, start, scope: Scope::default() })
+            VerbatimBlock::None | VerbatimBlock::Open(_) => {
+                taking.take_block(&MarkupPiece { raw, start, scope: NamespaceScope::default() })
             }
-            Verbatim::Refused(problem) => taking.events.push(ExtractEvent::Problem(problem)),
-            Verbatim::Taken(taken) => {
+            VerbatimBlock::Refused(problem) => taking.events.push(ExtractEvent::Problem(problem)),
+            VerbatimBlock::Taken(taken) => {
                 let raw = raw.to_owned();
-                return self.take_verbatim(&Piece { raw: &raw, start, scope: Scope::default() }, taken);
+                return self.take_verbatim(
+                    &MarkupPiece { raw: &raw, start, scope: NamespaceScope::default() },
+                    taken,
+                );
             }
         }
         let events = taking.events;
@@ -201,7 +219,7 @@ impl Extractor {
         let place = start.after(raw.get(..valid).unwrap_or_default());
         let byte = raw.get(valid).copied().unwrap_or_default();
         let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
-        self.emit(Problem::new(ProblemSlug::Malformed, place, message).with_fix("write UTF-8").into());
+        self.emit(TextProblem::new(ProblemSlug::Malformed, place, message).with_fix("write UTF-8").into());
     }
 }
 

@@ -41,9 +41,9 @@ pub enum ExtractEvent {
     /// The answer in its general form.
     Completion(Box<Completion>),
     /// A fix that was made; it belongs to the next action, completion or plan.
-    Repair(Box<Repaired>),
+    Repair(Box<NameRepair>),
     /// A part that could not be accepted as written.
-    Problem(Box<Problem>),
+    Problem(Box<TextProblem>),
 }
 
 /// What is being read now.
@@ -102,7 +102,7 @@ pub struct Completion {
 
 /// A fix that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repaired {
+pub struct NameRepair {
     /// The kind of fix.
     pub repair: RepairKind,
     /// Where.
@@ -147,7 +147,7 @@ impl RepairKind {
 
 /// What is wrong with a part of the text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Problem {
+pub struct TextProblem {
     /// Its kind.
     pub slug: ProblemSlug,
     /// Where, in the model's text.
@@ -164,7 +164,7 @@ pub struct Problem {
     pub near: Vec<String>,
 }
 
-impl Problem {
+impl TextProblem {
     pub(super) fn new(slug: ProblemSlug, place: Place, message: impl Into<String>) -> Self {
         let (element, expected, fix, near) = (None, None, None, Vec::new());
         Self { slug, place, element, message: message.into(), expected, fix, near }
@@ -208,8 +208,8 @@ impl Problem {
     }
 }
 
-impl From<Problem> for ExtractEvent {
-    fn from(problem: Problem) -> Self {
+impl From<TextProblem> for ExtractEvent {
+    fn from(problem: TextProblem) -> Self {
         Self::Problem(Box::new(problem))
     }
 }

@@ -6,23 +6,23 @@
 
 use std::collections::HashMap;
 
-use super::events::{ExtractEvent, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
-use super::graft::Scope;
-use super::ground::Ground;
-use super::held::Held;
-use super::lines::{Fence, Line};
-use super::names::{ElementRole, Meant};
-use super::piece::Piece;
-use super::scan::Scanner;
-use super::tag::{Scan, Tag, find_local};
-use super::take::Taking;
-use super::{Extractor, Flow, Mode};
+use super::events::{ExtractEvent, NameRepair, ProblemSlug, RepairKind, StreamEnd, TextProblem};
+use super::graft::NamespaceScope;
+use super::ground::ContentGround;
+use super::held::HeldText;
+use super::lines::{FenceLine, OpenFence};
+use super::names::{ElementRole, NameMeaning};
+use super::piece::MarkupPiece;
+use super::scan::BlockScanner;
+use super::tag::{TagReading, TagScan, find_local};
+use super::take::BlockAnalysis;
+use super::{Extractor, ReadingFlow, ReadingMode};
 use crate::Place;
 
 /// A fence that is being read.
 #[derive(Debug)]
-pub(super) struct Fencing {
-    fence: Fence,
+pub(super) struct FenceReading {
+    fence: OpenFence,
     /// Where its opening characters begin.
     pub(super) open: usize,
     /// Where its first line of content begins.
@@ -33,7 +33,7 @@ pub(super) struct Fencing {
 
 /// A fence around exactly one action, in an answer that so far holds nothing else.
 #[derive(Debug)]
-pub(super) struct Fenced {
+pub(super) struct FencedAction {
     start: Place,
     end: usize,
     /// The line that opens the fence.
@@ -44,30 +44,30 @@ pub(super) struct Fenced {
 
 impl Extractor {
     /// Begins a run of lines that are only shown. `at` is its first character, on the line that begins at `line`.
-    pub(super) fn begin_shown(&mut self, fence: Fence, line: usize, at: usize) -> Flow {
+    pub(super) fn begin_shown(&mut self, fence: OpenFence, line: usize, at: usize) -> ReadingFlow {
         let begin = if fence.sign == b'>' { at } else { line };
         self.prose.lists.read_line(self.held.slice(line, at + 1));
-        let fencing = Fencing { fence, open: begin, content: Some(begin), probe: begin };
+        let fencing = FenceReading { fence, open: begin, content: Some(begin), probe: begin };
         self.pos = begin;
-        self.mode = Mode::Fence(Box::new(fencing));
-        Flow::Turn
+        self.mode = ReadingMode::Fence(Box::new(fencing));
+        ReadingFlow::Turn
     }
 
-    pub(super) fn begin_fence(&mut self, fence: Fence, from: usize) -> Flow {
-        let fencing = Fencing { fence, open: self.pos, content: None, probe: from };
+    pub(super) fn begin_fence(&mut self, fence: OpenFence, from: usize) -> ReadingFlow {
+        let fencing = FenceReading { fence, open: self.pos, content: None, probe: from };
         self.pos = from;
-        self.mode = Mode::Fence(Box::new(fencing));
-        Flow::Turn
+        self.mode = ReadingMode::Fence(Box::new(fencing));
+        ReadingFlow::Turn
     }
 
     /// Reads the lines of a fence.
-    pub(super) fn read_fence(&mut self, mut fencing: Box<Fencing>) -> Flow {
+    pub(super) fn read_fence(&mut self, mut fencing: Box<FenceReading>) -> ReadingFlow {
         loop {
             let found = self.held.find_byte(fencing.probe.max(self.pos), b'\n');
             if found.is_none() && self.stop.is_none() {
                 fencing.probe = self.held.end();
-                self.mode = Mode::Fence(fencing);
-                return Flow::More;
+                self.mode = ReadingMode::Fence(fencing);
+                return ReadingFlow::More;
             }
             let end = found.unwrap_or(self.held.end());
             let next = found.map_or(end, |end| end + 1);
@@ -76,29 +76,29 @@ impl Extractor {
                 (fencing.content, self.pos) = (Some(next), next);
                 if found.is_none() {
                     self.code_block(&fencing, next, next, false);
-                    return Flow::Turn;
+                    return ReadingFlow::Turn;
                 }
                 continue;
             };
             let what = fencing.fence.read_line(line, &self.prose.lists);
-            self.pos = if what == Line::Outside { begin } else { next };
+            self.pos = if what == FenceLine::Outside { begin } else { next };
             match what {
-                Line::Inside if found.is_some() => {}
-                Line::Inside => {
+                FenceLine::Inside if found.is_some() => {}
+                FenceLine::Inside => {
                     self.code_block(&fencing, content, end, false);
-                    return Flow::Turn;
+                    return ReadingFlow::Turn;
                 }
-                Line::Closes | Line::Outside => {
+                FenceLine::Closes | FenceLine::Outside => {
                     self.code_block(&fencing, content, begin, true);
-                    return Flow::Turn;
+                    return ReadingFlow::Turn;
                 }
             }
         }
     }
 
     /// A fence has ended. Its content is from `from` to `to`.
-    fn code_block(&mut self, fencing: &Fencing, from: usize, to: usize, is_closed: bool) {
-        self.mode = Mode::Prose;
+    fn code_block(&mut self, fencing: &FenceReading, from: usize, to: usize, is_closed: bool) {
+        self.mode = ReadingMode::Prose;
         (self.prose.line, self.prose.is_blank) = (Some(self.pos), true);
         self.prose.ends_paragraph = true;
         let whole = self.held.slice(fencing.open, self.pos);
@@ -112,7 +112,7 @@ impl Extractor {
             let line = String::from_utf8_lossy(line).trim_end().to_owned();
             let action = code.trim_ascii().to_vec();
             let (start, place) = (self.held.place(fencing.open), self.held.place(from + lead));
-            self.fenced = Some(Fenced { start, end, line, action, place });
+            self.fenced = Some(FencedAction { start, end, line, action, place });
             return;
         }
         let first = fencing.open + whole.len() - whole.trim_ascii_start().len();
@@ -123,23 +123,23 @@ impl Extractor {
     /// Whether code is one action and nothing else.
     fn is_one_action(&self, code: &[u8]) -> bool {
         let code = code.trim_ascii();
-        let held = Held::from_bytes(code, Place::START);
-        let Ok(Some(mut tag)) = Tag::begin_at(&held, 0) else { return false };
+        let held = HeldText::from_bytes(code, Place::START);
+        let Ok(Some(mut tag)) = TagReading::begin_at(&held, 0) else { return false };
         if tag.closes || code.first() != Some(&b'<') {
             return false;
         }
         let end = loop {
             match tag.read_on(&held) {
-                Scan::Named => {}
-                Scan::Whole(end) => break end,
-                Scan::More | Scan::Broken(_) => return false,
+                TagScan::Named => {}
+                TagScan::Whole(end) => break end,
+                TagScan::More | TagScan::Broken(_) => return false,
             }
         };
         let name = tag.name(&held);
         let is_action = match self.names.find_meaning(&String::from_utf8_lossy(find_local(name))) {
-            Meant::Wrapper => true,
-            Meant::Unknown => false,
-            Meant::Group { local, .. } => {
+            NameMeaning::Wrapper => true,
+            NameMeaning::Unknown => false,
+            NameMeaning::Group { local, .. } => {
                 !matches!(self.names.find_role(&local), Some(ElementRole::Thinking | ElementRole::Thought))
             }
         };
@@ -148,10 +148,10 @@ impl Extractor {
     }
 
     /// Where the element ends that a code block begins with.
-    fn last_of(&self, name: &[u8], from: usize, held: &Held) -> Option<usize> {
+    fn last_of(&self, name: &[u8], from: usize, held: &HeldText) -> Option<usize> {
         let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
-        let ground = Ground::of_element(&self.names, tag);
-        Scanner::new(name, from, false, ground).read_on(held, Some(StreamEnd::End), &self.names)
+        let ground = ContentGround::of_element(&self.names, tag);
+        BlockScanner::new(name, from, false, ground).read_on(held, Some(StreamEnd::End), &self.names)
     }
 
     /// Reports the first whole action in code that goes from `from` to `to`.
@@ -160,26 +160,26 @@ impl Extractor {
         if !code.contains(&b'<') {
             return;
         }
-        let held = Held::from_bytes(code, Place::START);
+        let held = HeldText::from_bytes(code, Place::START);
         let mut ends: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
         let mut at = 0;
         while let Some(less) = held.find_byte(at, b'<') {
             at = less + 1;
-            let Ok(Some(mut tag)) = Tag::begin_at(&held, less) else { continue };
+            let Ok(Some(mut tag)) = TagReading::begin_at(&held, less) else { continue };
             tag.one_line = true;
             let mut scan = tag.read_on(&held);
             let written = tag.name(&held).to_vec();
             let name = String::from_utf8_lossy(find_local(&written)).into_owned();
             let is_action =
-                scan == Scan::Named && !tag.closes && self.names.actions().any(|action| action == name);
+                scan == TagScan::Named && !tag.closes && self.names.actions().any(|action| action == name);
             if !is_action {
                 continue;
             }
-            while scan == Scan::Named {
+            while scan == TagScan::Named {
                 tag.one_line = false;
                 scan = tag.read_on(&held);
             }
-            let Scan::Whole(end) = scan else { continue };
+            let TagScan::Whole(end) = scan else { continue };
             let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
             if tag.empty || last.is_some_and(|last| last >= end) {
                 let place = self.held.place(from + less);
@@ -208,7 +208,7 @@ impl Extractor {
         let Some(fenced) = self.fenced.take() else { return };
         let name = name_of(&fenced.action);
         let repair =
-            Repaired { repair: RepairKind::Fence, place: fenced.start, written: fenced.line, meant: name };
+            NameRepair { repair: RepairKind::Fence, place: fenced.start, written: fenced.line, meant: name };
         let Ok(raw) = std::str::from_utf8(&fenced.action) else {
             self.not_utf8(&fenced.action, fenced.place);
             return;
@@ -216,8 +216,8 @@ impl Extractor {
         if let Some(problem) = self.find_unescaped(raw, fenced.place, "the element is in a fence") {
             return self.emit((*problem).into());
         }
-        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        taking.take_block(&Piece { raw, start: fenced.place, scope: Scope::default() });
+        let mut taking = BlockAnalysis { names: &self.names, limits: &self.limits, events: Vec::new() };
+        taking.take_block(&MarkupPiece { raw, start: fenced.place, scope: NamespaceScope::default() });
         let events = taking.events;
         if !events.iter().any(|event| matches!(event, ExtractEvent::Problem(_))) {
             self.emit(ExtractEvent::Repair(Box::new(repair)));
@@ -231,13 +231,13 @@ fn name_of(markup: &[u8]) -> String {
     String::from_utf8_lossy(&name.copied().collect::<Vec<u8>>()).into_owned()
 }
 
-fn describe_quoted(name: &str, place: Place, what: &str) -> Problem {
+fn describe_quoted(name: &str, place: Place, what: &str) -> TextProblem {
     let fix = match what {
         "code" => "write it outside of code, without a fence or backticks, if it is to be executed",
         _ => "write it at the beginning of a line if it is to be executed",
     };
     let message = format!("<{name}> is in {what}, so it is only shown");
-    Problem::new(ProblemSlug::ActionInQuotedText, place, message).with_element(name).with_fix(fix)
+    TextProblem::new(ProblemSlug::ActionInQuotedText, place, message).with_element(name).with_fix(fix)
 }
 
 /// Where the last end tag of that name begins.

@@ -3,16 +3,16 @@
 //! It never takes a cut-off element for an action. The way the stream stopped comes in; the last events and the
 //! open element go out.
 
-use super::block::Block;
-use super::events::{ExtractEvent, OpenElement, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
-use super::graft::Scope;
+use super::block::OpenBlock;
+use super::events::{ExtractEvent, NameRepair, OpenElement, ProblemSlug, RepairKind, StreamEnd, TextProblem};
+use super::graft::NamespaceScope;
 use super::names::ElementRole;
-use super::outline::{Part, split_parts};
-use super::piece::Piece;
+use super::outline::{ContentPart, split_parts};
+use super::piece::MarkupPiece;
 use super::span::TextSpan;
-use super::take::Taking;
-use super::verbatim::{self, Verbatim};
-use super::{Extractor, Mode, Tally};
+use super::take::BlockAnalysis;
+use super::verbatim::{self, VerbatimBlock};
+use super::{AnswerTally, Extractor, ReadingMode};
 use crate::{Place, codes, gate};
 
 /// Decides whether an action, a plan or a completion is valid.
@@ -32,10 +32,10 @@ impl Extractor {
         std::mem::swap(&mut self.events, events);
         self.stop = Some(stop);
         self.run_modes();
-        match std::mem::replace(&mut self.mode, Mode::Prose) {
-            Mode::Block(block) => self.report_unfinished(block, judge),
-            Mode::Aside(aside) => self.unfinished_aside(aside.start),
-            Mode::Prose | Mode::Fence(_) => {}
+        match std::mem::replace(&mut self.mode, ReadingMode::Prose) {
+            ReadingMode::Block(block) => self.report_unfinished(block, judge),
+            ReadingMode::Aside(aside) => self.unfinished_aside(aside.start),
+            ReadingMode::Prose | ReadingMode::Fence(_) => {}
         }
         self.drop_open();
         self.end_prose();
@@ -53,7 +53,7 @@ impl Extractor {
     }
 
     /// A block that does not end.
-    fn report_unfinished(&mut self, mut block: Box<Block>, judge: &mut ValidityCheck<'_>) {
+    fn report_unfinished(&mut self, mut block: Box<OpenBlock>, judge: &mut ValidityCheck<'_>) {
         self.left = Some((block.name.clone(), block.start));
         let end = self.held.end();
         if block.role == Some(ElementRole::Thinking) {
@@ -76,11 +76,15 @@ impl Extractor {
         }
         let Some(parts) = split_parts(&closed) else { return self.beyond_repairing(&block, &raw) };
         // In the middle of a line, a tag followed by text is more likely mentioned than used.
-        if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
+        if !block.begins && parts.iter().any(|part| matches!(part, ContentPart::Text(_))) {
             return self.open_ended(&block);
         }
-        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        taking.take_block(&Piece { raw: &closed, start: block.start, scope: Scope::default() });
+        let mut taking = BlockAnalysis { names: &self.names, limits: &self.limits, events: Vec::new() };
+        taking.take_block(&MarkupPiece {
+            raw: &closed,
+            start: block.start,
+            scope: NamespaceScope::default(),
+        });
         let mut taken = taking.events;
         let is_valid = taken.iter().all(|event| match event {
             ExtractEvent::Problem(_) => false,
@@ -91,7 +95,7 @@ impl Extractor {
             let name = &block.name;
             let message = format!("<{name}> has no end tag, and is not valid with one");
             let problem =
-                Problem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
+                TextProblem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
             let fix = format!("write what it must hold, and then </{name}>");
             self.emit(problem.with_expected(format!("</{name}>")).with_fix(fix).into());
             taken.retain(|event| matches!(event, ExtractEvent::Problem(_)));
@@ -100,7 +104,7 @@ impl Extractor {
         self.left = None;
         let (written, meant) = (String::new(), format!("</{}>", block.name));
         let place = self.held.place(end);
-        self.emit(ExtractEvent::Repair(Box::new(Repaired {
+        self.emit(ExtractEvent::Repair(Box::new(NameRepair {
             repair: RepairKind::EndTag,
             place,
             written,
@@ -111,34 +115,34 @@ impl Extractor {
     }
 
     /// Why markup that needs another fix cannot be accepted: its text is not escaped.
-    pub(super) fn find_unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<Problem>> {
+    pub(super) fn find_unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<TextProblem>> {
         match verbatim::find_raw_signs(&self.names, &self.limits, raw, start) {
-            Verbatim::Taken(taken) => {
+            VerbatimBlock::Taken(taken) => {
                 let element = taken.elements.first()?;
                 let place = start.after(raw.as_bytes().get(..element.raw).unwrap_or_default());
                 Some(Box::new(verbatim::describe_combined(&element.name, place, what)))
             }
-            Verbatim::Refused(problem) => Some(problem),
-            Verbatim::None | Verbatim::Open(_) => None,
+            VerbatimBlock::Refused(problem) => Some(problem),
+            VerbatimBlock::None | VerbatimBlock::Open(_) => None,
         }
     }
 
     /// Reports what else than an end tag is missing, or what is not well-formed.
-    fn beyond_repairing(&mut self, block: &Block, raw: &str) {
+    fn beyond_repairing(&mut self, block: &OpenBlock, raw: &str) {
         match gate::check(raw.as_bytes(), &self.limits) {
             // A fault at the very end only says that the text ends.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
                 let offset = fault.place.offset;
                 let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
                 let is_inside = block.start.offset + offset >= block.inside.offset;
-                self.emit(Problem::from_refusal(fault, place, &block.name, is_inside).into());
+                self.emit(TextProblem::from_refusal(fault, place, &block.name, is_inside).into());
             }
             _ if block.is_fenced() => self.open_ended(block),
             _ => {
                 let name = &block.name;
                 let message = format!("<{name}> has no end tag, and neither has an element in it");
                 let problem =
-                    Problem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
+                    TextProblem::new(ProblemSlug::MissingClosingTag, block.start, message).with_element(name);
                 let fix = format!("close what is open inside, then end it with </{name}>");
                 self.emit(problem.with_expected(format!("</{name}> in the end")).with_fix(fix).into());
             }
@@ -146,7 +150,7 @@ impl Extractor {
     }
 
     /// A block whose end tag is missing.
-    fn open_ended(&mut self, block: &Block) {
+    fn open_ended(&mut self, block: &OpenBlock) {
         let name = &block.name;
         let is_cut = self.is_cut();
         let slug = if is_cut { ProblemSlug::TruncatedStructure } else { ProblemSlug::MissingClosingTag };
@@ -157,8 +161,9 @@ impl Extractor {
             }
             (false, false) => format!("<{name}> has no end tag"),
         };
-        let problem =
-            Problem::new(slug, block.start, message).with_element(name).with_expected(format!("</{name}>"));
+        let problem = TextProblem::new(slug, block.start, message)
+            .with_element(name)
+            .with_expected(format!("</{name}>"));
         let fix = match (is_cut, block.is_fenced()) {
             (true, _) => "write the whole element again, and shorter".to_owned(),
             (false, true) => format!("close the fence on a line of its own, then write </{name}>"),
@@ -172,7 +177,7 @@ impl Extractor {
     fn unfinished_aside(&mut self, start: Place) {
         let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
         self.prose.last = self.prose.last.max(self.held.end());
-        let problem = Problem::new(slug, start, "a comment or CDATA section does not end");
+        let problem = TextProblem::new(slug, start, "a comment or CDATA section does not end");
         self.emit(problem.with_fix("end it with --> or ]]>, or put it into backticks").into());
         self.left = Some(("!".to_owned(), start));
     }
@@ -198,8 +203,8 @@ impl Extractor {
         self.left = self.left.take().or(Some((open.name.clone(), open.place)));
         if lost.iter().any(is_action) {
             let message = format!("the text was cut off inside <{}>", open.name);
-            let problem =
-                Problem::new(ProblemSlug::TruncatedStructure, open.place, message).with_element(&open.name);
+            let problem = TextProblem::new(ProblemSlug::TruncatedStructure, open.place, message)
+                .with_element(&open.name);
             let fix = "write the whole answer again, with the action outside of other elements";
             self.emit(problem.with_fix(fix).into());
         }
@@ -219,10 +224,10 @@ impl Extractor {
             } else {
                 "the answer was cut off"
             };
-            let problem = Problem::new(ProblemSlug::OutputTruncated, place, message);
+            let problem = TextProblem::new(ProblemSlug::OutputTruncated, place, message);
             self.events.push(problem.with_fix("write it again, and shorter").into());
         }
-        let Tally { thinking, prose, taken, problem } = self.tally;
+        let AnswerTally { thinking, prose, taken, problem } = self.tally;
         let lack = match (taken || problem, prose, thinking) {
             (true, ..) => return,
             (false, true, _) => (ProblemSlug::ProseOnly, "the answer holds text and no action"),
@@ -233,7 +238,7 @@ impl Extractor {
         };
         let known: Vec<&str> = self.names.actions().collect();
         let expected = format!("one of <{}>", known.join(">, <"));
-        self.events.push(Problem::new(lack.0, Place::START, lack.1).with_expected(expected).into());
+        self.events.push(TextProblem::new(lack.0, Place::START, lack.1).with_expected(expected).into());
     }
 }
 

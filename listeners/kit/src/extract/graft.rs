@@ -5,19 +5,19 @@
 use std::borrow::Cow;
 
 use super::names::KnownElement;
-use super::origin::{Edit, PayloadOrigin};
-use super::outline::{Head, declared_as, has_bare_elements};
+use super::origin::{MarkupEdit, PayloadOrigin};
+use super::outline::{ElementHead, declared_as, has_bare_elements};
 use crate::{Place, writer};
 
 /// The declarations around an element, innermost last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scope {
+pub(super) struct NamespaceScope {
     declared: Vec<(String, String)>,
 }
 
-impl Scope {
+impl NamespaceScope {
     /// The declarations inside an element of this start tag.
-    pub(super) fn enter(&self, head: &Head<'_>) -> Self {
+    pub(super) fn enter(&self, head: &ElementHead<'_>) -> Self {
         let mut scope = self.clone();
         for (name, ..) in &head.attributes {
             let prefix = if *name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") };
@@ -43,21 +43,21 @@ impl Scope {
 }
 
 /// The edits of one element.
-pub(super) struct Graft<'r> {
+pub(super) struct MarkupEdits<'r> {
     raw: &'r str,
-    head: &'r Head<'r>,
-    scope: &'r Scope,
+    head: &'r ElementHead<'r>,
+    scope: &'r NamespaceScope,
     /// Written before the name: a prefix with its colon.
     prefix: String,
     /// Written instead of the local name.
     local: Option<String>,
     /// Written after the name.
     declared: Vec<u8>,
-    edits: Vec<Edit>,
+    edits: Vec<MarkupEdit>,
 }
 
-impl<'r> Graft<'r> {
-    pub(super) fn new(raw: &'r str, head: &'r Head<'r>, scope: &'r Scope) -> Self {
+impl<'r> MarkupEdits<'r> {
+    pub(super) fn new(raw: &'r str, head: &'r ElementHead<'r>, scope: &'r NamespaceScope) -> Self {
         let (prefix, declared) = (String::new(), Vec::with_capacity(64));
         Self { raw, head, scope, prefix, local: None, declared, edits: Vec::new() }
     }
@@ -113,25 +113,25 @@ impl<'r> Graft<'r> {
     pub(super) fn take_out(&mut self, name: &str) -> Option<String> {
         let value = self.head.read_attribute(name)?.into_owned();
         let (.., range) = self.head.attributes.iter().find(|(other, ..)| *other == name)?;
-        self.edits.push(Edit { part: range.clone(), with: String::new() });
+        self.edits.push(MarkupEdit { part: range.clone(), with: String::new() });
         Some(value)
     }
 
     /// Takes over the edits of an inner element.
-    pub(super) fn adopt(&mut self, inner: Graft<'_>, at: usize) {
+    pub(super) fn adopt(&mut self, inner: MarkupEdits<'_>, at: usize) {
         let moved = inner.all_edits().into_iter();
         self.edits.extend(
-            moved.map(|edit| Edit { part: edit.part.start + at..edit.part.end + at, with: edit.with }),
+            moved.map(|edit| MarkupEdit { part: edit.part.start + at..edit.part.end + at, with: edit.with }),
         );
     }
 
-    fn all_edits(mut self) -> Vec<Edit> {
+    fn all_edits(mut self) -> Vec<MarkupEdit> {
         let name = &self.head.name;
         let local_at = name.end - self.head.local.len();
         let changed = |local: &Option<String>, from: usize, to: usize| {
-            local.as_ref().map(|local| Edit { part: from..to, with: local.clone() })
+            local.as_ref().map(|local| MarkupEdit { part: from..to, with: local.clone() })
         };
-        let before = |at: usize| Edit { part: at..at, with: self.prefix.clone() };
+        let before = |at: usize| MarkupEdit { part: at..at, with: self.prefix.clone() };
         let mut edits = Vec::new();
         if !self.prefix.is_empty() {
             edits.push(before(name.start));
@@ -139,7 +139,7 @@ impl<'r> Graft<'r> {
         edits.extend(changed(&self.local, local_at, name.end));
         if !self.declared.is_empty() {
             let with = String::from_utf8_lossy(&self.declared).into_owned();
-            edits.push(Edit { part: name.end..name.end, with });
+            edits.push(MarkupEdit { part: name.end..name.end, with });
         }
         // The end tag has the same name, followed by whitespace only.
         let is_renamed = !self.prefix.is_empty() || self.local.is_some();

@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::names::{ElementRole, KnownElement, KnownNames, Meant};
-use super::outline::Head;
+use super::names::{ElementRole, KnownElement, KnownNames, NameMeaning};
+use super::outline::ElementHead;
 use crate::schema::TextElements;
 
 /// The content of an open element.
 #[derive(Debug, Clone)]
-pub(super) enum Ground {
+pub(super) enum ContentGround {
     /// Nothing is known of it.
     Unknown,
     /// Elements known by their names: in the own tag, in a wrapper, in a message.
@@ -24,14 +24,14 @@ pub(super) enum Ground {
     Schema(Arc<TextElements>, usize),
 }
 
-impl Ground {
+impl ContentGround {
     /// The content of an element in a place that allows any known element.
     pub(super) fn of_element(names: &KnownNames, tag: &str) -> Self {
-        let Some(head) = Head::read(tag) else { return Self::Unknown };
+        let Some(head) = ElementHead::read(tag) else { return Self::Unknown };
         let local = match names.find_meaning(head.local) {
-            Meant::Wrapper => return Self::Names,
-            Meant::Unknown => return Self::Unknown,
-            Meant::Group { local, .. } => local,
+            NameMeaning::Wrapper => return Self::Names,
+            NameMeaning::Unknown => return Self::Unknown,
+            NameMeaning::Group { local, .. } => local,
         };
         let group = names.find_elements(&local);
         let (ns, to) = (head.read_namespace(), head.read_attribute("to"));
@@ -56,7 +56,7 @@ impl Ground {
             Self::Names => Self::of_element(names, tag),
             Self::Schema(texts, at) if texts.is_payload(*at) => Self::of_element(names, tag),
             Self::Schema(texts, at) => {
-                let child = Head::read(tag).and_then(|head| texts.child(*at, head.local));
+                let child = ElementHead::read(tag).and_then(|head| texts.child(*at, head.local));
                 child.map_or(Self::Unknown, |child| Self::Schema(texts.clone(), child))
             }
             Self::Unknown | Self::Spoken => Self::Unknown,

@@ -28,7 +28,7 @@ const KINDS: [u8; 256] = {
 
 /// The bytes from `base` on.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldText {
     bytes: Vec<u8>,
     /// The number of bytes at which to check what may be forgotten.
     watermark: usize,
@@ -40,7 +40,7 @@ pub(super) struct Held {
     reached: Place,
 }
 
-impl Held {
+impl HeldText {
     pub(super) fn new() -> Self {
         let start = Place::START;
         Self { bytes: Vec::new(), watermark: SLACK, base: 0, first: start, earlier: start, reached: start }

@@ -8,11 +8,11 @@ const LISTS: usize = 16;
 
 /// Where the content of the open list items begins, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct ListIndents {
     columns: Vec<usize>,
 }
 
-impl Lists {
+impl ListIndents {
     /// Handles a line that is not code.
     pub(super) fn read_line(&mut self, line: &[u8]) {
         let indent = count_blanks(line);
@@ -40,7 +40,7 @@ impl Lists {
 
 /// An open fence, or lines shown without one: a quotation (its sign is `>`) or indented code (its sign is a space).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(super) struct OpenFence {
     pub(super) sign: u8,
     pub(super) length: usize,
     /// The number of quotations around it.
@@ -49,7 +49,7 @@ pub(super) struct Fence {
 
 /// The number of quotations around a fence that follows this prefix on its line. `None` if no fence can follow the
 /// prefix.
-pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
+pub(super) fn before_fence(prefix: &[u8], lists: &ListIndents) -> Option<usize> {
     let (mut rest, mut quotes) = (prefix, 0);
     loop {
         let indent = count_blanks(rest);
@@ -70,11 +70,16 @@ pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
 
 /// The fence that a line opens if nothing on it is executed: a quotation, or indented code that does not continue a
 /// paragraph. The line begins with `lead`, then `sign`.
-pub(super) fn find_quoted_fence(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) -> Option<Fence> {
+pub(super) fn find_quoted_fence(
+    lead: &[u8],
+    sign: u8,
+    lists: &ListIndents,
+    ends_paragraph: bool,
+) -> Option<OpenFence> {
     let columns = count_columns(lead);
     let is_quotation = sign == b'>' && lists.allows_fence(columns);
     let is_code = ends_paragraph && lists.is_code(columns);
-    (is_quotation || is_code).then(|| Fence::of_lines(if is_quotation { b'>' } else { b' ' }))
+    (is_quotation || is_code).then(|| OpenFence::of_lines(if is_quotation { b'>' } else { b' ' }))
 }
 
 /// Where a quotation inside a list begins on this line.
@@ -92,7 +97,7 @@ pub(super) fn find_quotation(line: &[u8]) -> Option<usize> {
 
 /// Whether a line is a heading, which is a paragraph by itself.
 pub(super) fn is_heading(line: &[u8]) -> bool {
-    line.get(count_blanks(line)) == Some(&b'#') && ends_paragraph(line, &Lists::default())
+    line.get(count_blanks(line)) == Some(&b'#') && ends_paragraph(line, &ListIndents::default())
 }
 
 /// The width of leading blanks in columns. A tab moves to the next multiple of four.
@@ -102,14 +107,14 @@ fn count_columns(blanks: &[u8]) -> usize {
 
 /// How a line relates to an open fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum FenceLine {
     Inside,
     Closes,
     /// The quotation around the fence has ended before this line.
     Outside,
 }
 
-impl Fence {
+impl OpenFence {
     /// Lines that are shown because each of them begins with `sign`.
     pub(super) fn of_lines(sign: u8) -> Self {
         Self { sign, length: 0, quotes: 0 }
@@ -129,7 +134,7 @@ impl Fence {
         }
     }
 
-    pub(super) fn read_line(&self, line: &[u8], lists: &Lists) -> Line {
+    pub(super) fn read_line(&self, line: &[u8], lists: &ListIndents) -> FenceLine {
         if !self.is_fence() {
             let lead = line.get(..count_blanks(line)).unwrap_or_default();
             let goes_on = match line.get(lead.len()) {
@@ -137,13 +142,13 @@ impl Fence {
                 None | Some(b'\r') => self.sign == b' ',
                 Some(_) => self.sign == b' ' && lists.is_code(count_columns(lead)),
             };
-            return if goes_on { Line::Inside } else { Line::Outside };
+            return if goes_on { FenceLine::Inside } else { FenceLine::Outside };
         }
         let mut rest = line;
         for _ in 0..self.quotes {
             let indent = count_blanks(rest);
             if rest.get(indent) != Some(&b'>') {
-                return Line::Outside;
+                return FenceLine::Outside;
             }
             rest = rest.get(indent + 1..).unwrap_or_default();
         }
@@ -152,12 +157,12 @@ impl Fence {
         let length = after.iter().take_while(|byte| **byte == self.sign).count();
         let is_bare = after.get(length..).unwrap_or_default().iter().all(u8::is_ascii_whitespace);
         let closes = length >= self.length && is_bare && (self.quotes > 0 || lists.allows_fence(indent));
-        if closes { Line::Closes } else { Line::Inside }
+        if closes { FenceLine::Closes } else { FenceLine::Inside }
     }
 }
 
 /// Whether a paragraph ends before this line.
-pub(super) fn ends_paragraph(line: &[u8], lists: &Lists) -> bool {
+pub(super) fn ends_paragraph(line: &[u8], lists: &ListIndents) -> bool {
     let indent = count_blanks(line);
     let text = line.get(indent..).unwrap_or_default();
     let signs = |sign: u8| text.iter().take_while(|byte| **byte == sign).count();

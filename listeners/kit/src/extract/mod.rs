@@ -52,37 +52,37 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use events::{
-    Completion, ExtractEvent, ExtractedAction, KeptThought, LiveRead, OpenElement, Problem, ProblemSlug,
-    RepairKind, Repaired, StreamEnd,
+    Completion, ExtractEvent, ExtractedAction, KeptThought, LiveRead, NameRepair, OpenElement, ProblemSlug,
+    RepairKind, StreamEnd, TextProblem,
 };
 pub use finish::ValidityCheck;
 pub use names::{ElementRole, KnownElement, KnownNames};
 pub use origin::PayloadOrigin;
 pub use span::TextSpan;
 
-use self::block::Block;
-use self::fenced::{Fenced, Fencing};
-use self::held::{Held, SIGN, TAG_END};
-use self::names::Meant;
-use self::prose::{Open, Prose};
-use self::sealed::Sealed;
+use self::block::OpenBlock;
+use self::fenced::{FenceReading, FencedAction};
+use self::held::{HeldText, SIGN, TAG_END};
+use self::names::NameMeaning;
+use self::prose::{OpenProse, ProseState};
+use self::sealed::SealedBlock;
 use crate::{DocumentLimits, Place};
 
 /// What is being read.
 #[derive(Debug)]
-enum Mode {
+enum ReadingMode {
     Prose,
     /// A fence in prose.
-    Fence(Box<Fencing>),
+    Fence(Box<FenceReading>),
     /// A comment or a CDATA section in prose.
-    Aside(Box<Aside>),
+    Aside(Box<SkippedMarkup>),
     /// A known element.
-    Block(Box<Block>),
+    Block(Box<OpenBlock>),
 }
 
 /// A comment or a CDATA section in prose, with the number of bytes of `ending` seen so far.
 #[derive(Debug)]
-struct Aside {
+struct SkippedMarkup {
     ending: &'static [u8],
     seen: usize,
     start: Place,
@@ -90,7 +90,7 @@ struct Aside {
 
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+enum ReadingFlow {
     /// The same mode goes on.
     On,
     /// Another mode begins.
@@ -104,7 +104,7 @@ const AT_ONCE: usize = 256;
 
 /// What an answer has held so far.
 #[derive(Debug, Default)]
-struct Tally {
+struct AnswerTally {
     thinking: bool,
     prose: bool,
     taken: bool,
@@ -116,28 +116,28 @@ struct Tally {
 pub struct Extractor {
     names: Arc<KnownNames>,
     limits: DocumentLimits,
-    held: Held,
+    held: HeldText,
     /// Up to where the text has been read.
     pos: usize,
     /// How many bytes have come since and are not yet read.
     owed: usize,
-    mode: Mode,
-    prose: Prose,
+    mode: ReadingMode,
+    prose: ProseState,
     /// Cache of the meanings of names in prose, since the same names come again and again.
-    meanings: BTreeMap<Vec<u8>, Meant>,
+    meanings: BTreeMap<Vec<u8>, NameMeaning>,
     /// Open unknown elements in prose, and the events that wait until it is clear whether they close.
-    open: Vec<Open>,
+    open: Vec<OpenProse>,
     waiting: Vec<ExtractEvent>,
     events: Vec<ExtractEvent>,
     /// Blocks after which nothing is executed, and the events since the first of them.
-    sealed: Vec<Sealed>,
+    sealed: Vec<SealedBlock>,
     late: Vec<ExtractEvent>,
-    fenced: Option<Fenced>,
+    fenced: Option<FencedAction>,
     /// Whether nothing but thinking and thoughts has come.
     is_only_fence: bool,
     stop: Option<StreamEnd>,
     left: Option<(String, Place)>,
-    tally: Tally,
+    tally: AnswerTally,
 }
 
 impl Extractor {
@@ -147,11 +147,11 @@ impl Extractor {
         Self {
             names,
             limits,
-            held: Held::new(),
+            held: HeldText::new(),
             pos: 0,
             owed: 0,
-            mode: Mode::Prose,
-            prose: Prose::new(),
+            mode: ReadingMode::Prose,
+            prose: ProseState::new(),
             meanings: BTreeMap::new(),
             open: Vec::new(),
             waiting: Vec::new(),
@@ -162,7 +162,7 @@ impl Extractor {
             is_only_fence: true,
             stop: None,
             left: None,
-            tally: Tally::default(),
+            tally: AnswerTally::default(),
         }
     }
 
@@ -174,7 +174,7 @@ impl Extractor {
         self.owed += chunk.len();
         let is_done = match &mut self.mode {
             // Thinking is shown while it comes.
-            Mode::Block(block) if block.is_thinking() => {
+            ReadingMode::Block(block) if block.is_thinking() => {
                 // The long way checks for whole characters.
                 let is_plain = kinds & SIGN == 0 && chunk.last().is_some_and(u8::is_ascii);
                 is_plain && block.show_chunk(end, end + chunk.len(), events)
@@ -208,20 +208,20 @@ impl Extractor {
     /// Reads what can be read.
     fn run_modes(&mut self) {
         loop {
-            let flow = match std::mem::replace(&mut self.mode, Mode::Prose) {
-                Mode::Prose => self.read_prose(),
-                Mode::Fence(fencing) => self.read_fence(fencing),
-                Mode::Aside(aside) => self.skip_aside(aside),
-                Mode::Block(block) => self.read_block(block),
+            let flow = match std::mem::replace(&mut self.mode, ReadingMode::Prose) {
+                ReadingMode::Prose => self.read_prose(),
+                ReadingMode::Fence(fencing) => self.read_fence(fencing),
+                ReadingMode::Aside(aside) => self.skip_aside(aside),
+                ReadingMode::Block(block) => self.read_block(block),
             };
-            if flow == Flow::More {
+            if flow == ReadingFlow::More {
                 return;
             }
         }
     }
 
     /// Passes over a comment or a CDATA section in prose.
-    fn skip_aside(&mut self, mut aside: Box<Aside>) -> Flow {
+    fn skip_aside(&mut self, mut aside: Box<SkippedMarkup>) -> ReadingFlow {
         let (ending, mut seen) = (aside.ending, aside.seen);
         let mut at = self.pos;
         let mut is_over = false;
@@ -240,24 +240,24 @@ impl Extractor {
         self.pos = at;
         if !is_over {
             aside.seen = seen;
-            self.mode = Mode::Aside(aside);
-            return Flow::More;
+            self.mode = ReadingMode::Aside(aside);
+            return ReadingFlow::More;
         }
         self.note_text(at - 1, at);
         self.prose.line = None;
-        Flow::Turn
+        ReadingFlow::Turn
     }
 
     /// The text before this offset is settled.
     fn first_needed(&self) -> usize {
         let needed = match &self.mode {
-            Mode::Prose => {
+            ReadingMode::Prose => {
                 let line = self.prose.line.filter(|line| self.pos.saturating_sub(*line) <= 1 << 10);
                 line.unwrap_or(self.pos).min(self.pos.saturating_sub(1))
             }
-            Mode::Fence(fencing) => fencing.open,
-            Mode::Aside(_) => self.pos,
-            Mode::Block(block) => block.first_needed(),
+            ReadingMode::Fence(fencing) => fencing.open,
+            ReadingMode::Aside(_) => self.pos,
+            ReadingMode::Block(block) => block.first_needed(),
         };
         needed.min(self.first_sealed())
     }

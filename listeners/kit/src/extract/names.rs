@@ -197,7 +197,7 @@ pub struct KnownNames {
 
 /// The meaning of a written name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(super) enum NameMeaning {
     /// The known elements of this local name.
     Group {
         local: Arc<str>,
@@ -274,16 +274,16 @@ impl KnownNames {
     }
 
     /// The meaning of a written local name.
-    pub(super) fn find_meaning(&self, local: &str) -> Meant {
+    pub(super) fn find_meaning(&self, local: &str) -> NameMeaning {
         if let Some((local, _)) = self.groups.get_key_value(local) {
-            return Meant::Group { local: local.clone(), misspelt: false };
+            return NameMeaning::Group { local: local.clone(), misspelt: false };
         }
         if WRAPPERS.contains(&local) {
-            return Meant::Wrapper;
+            return NameMeaning::Wrapper;
         }
         match self.find_slip(local) {
-            Some(local) => Meant::Group { local: local.clone(), misspelt: true },
-            None => Meant::Unknown,
+            Some(local) => NameMeaning::Group { local: local.clone(), misspelt: true },
+            None => NameMeaning::Unknown,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{DocumentLimits, Payload, Place};
 
 /// A replacement for a part of the markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct MarkupEdit {
     /// The part, in bytes of the markup.
     pub(super) part: Range<usize>,
     /// The replacement.
@@ -27,12 +27,12 @@ pub struct PayloadOrigin {
     raw: Arc<str>,
     start: Place,
     /// In the order of the markup.
-    edits: Vec<Edit>,
+    edits: Vec<MarkupEdit>,
     payload: Option<Payload>,
 }
 
 impl PayloadOrigin {
-    pub(super) fn new(raw: &str, start: Place, edits: Vec<Edit>) -> Self {
+    pub(super) fn new(raw: &str, start: Place, edits: Vec<MarkupEdit>) -> Self {
         Self { raw: Arc::from(raw), start, edits, payload: None }
     }
 
@@ -62,7 +62,7 @@ impl PayloadOrigin {
 
     /// The place of an offset in the edited markup. Added text maps to the place where it was added.
     pub(super) fn of_edited(&self, offset: usize) -> Place {
-        let mut shift = Shift { edited: 0, raw: 0 };
+        let mut shift = OffsetShift { edited: 0, raw: 0 };
         for edit in &self.edits {
             let kept = edit.part.start - shift.raw;
             if offset < shift.edited + kept {
@@ -71,13 +71,13 @@ impl PayloadOrigin {
             if offset < shift.edited + kept + edit.with.len() {
                 return self.of_raw(edit.part.start);
             }
-            shift = Shift { edited: shift.edited + kept + edit.with.len(), raw: edit.part.end };
+            shift = OffsetShift { edited: shift.edited + kept + edit.with.len(), raw: edit.part.end };
         }
         self.of_raw(shift.raw + (offset - shift.edited))
     }
 
     /// A mapping for many places that mostly rise.
-    pub(super) fn map_back(&self) -> Back<'_> {
+    pub(super) fn map_back(&self) -> PlaceMapping<'_> {
         let mut added = 0;
         let starts = self.edits.iter().map(|edit| {
             let start = edit.part.start + added;
@@ -85,7 +85,7 @@ impl PayloadOrigin {
             added -= edit.part.len();
             start
         });
-        Back { origin: self, starts: starts.collect(), ruler: PlaceFinder::new(self.raw.as_bytes()) }
+        PlaceMapping { origin: self, starts: starts.collect(), ruler: PlaceFinder::new(self.raw.as_bytes()) }
     }
 
     fn of_raw(&self, offset: usize) -> Place {
@@ -140,14 +140,14 @@ impl PayloadOrigin {
 }
 
 /// Maps many places in edited markup back to the text. No edit makes the markup shorter.
-pub(super) struct Back<'o> {
+pub(super) struct PlaceMapping<'o> {
     origin: &'o PayloadOrigin,
     /// Where each edit begins in the edited markup.
     starts: Vec<usize>,
     ruler: PlaceFinder<'o>,
 }
 
-impl Back<'_> {
+impl PlaceMapping<'_> {
     /// Maps an offset in the edited markup to the markup as written.
     fn map_offset(&self, edited: usize) -> usize {
         let passed = self.starts.partition_point(|start| *start <= edited);
@@ -190,13 +190,15 @@ impl Back<'_> {
         let edits = &self.origin.edits;
         let first = edits.partition_point(|edit| edit.part.start < from);
         let own = edits.iter().skip(first).take_while(|edit| edit.part.end <= to);
-        let own = own
-            .map(|edit| Edit { part: edit.part.start - from..edit.part.end - from, with: edit.with.clone() });
+        let own = own.map(|edit| MarkupEdit {
+            part: edit.part.start - from..edit.part.end - from,
+            with: edit.with.clone(),
+        });
         let inside = inner
             .edits
             .iter()
-            .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
-        let mut edits: Vec<Edit> = own.chain(inside).collect();
+            .map(|edit| MarkupEdit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
+        let mut edits: Vec<MarkupEdit> = own.chain(inside).collect();
         edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
         PayloadOrigin {
             raw: Arc::from(self.slice_written(span)),
@@ -208,7 +210,7 @@ impl Back<'_> {
 }
 
 /// How far two texts have been read side by side.
-struct Shift {
+struct OffsetShift {
     edited: usize,
     raw: usize,
 }

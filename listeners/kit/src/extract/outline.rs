@@ -15,7 +15,7 @@ use crate::attributes::AttributeWalk;
 
 /// A start tag.
 #[derive(Debug, Clone)]
-pub(super) struct Head<'r> {
+pub(super) struct ElementHead<'r> {
     /// Its name, as a range of the markup.
     pub(super) name: Range<usize>,
     /// The name as written.
@@ -33,7 +33,7 @@ pub(super) struct Head<'r> {
     pub(super) empty: bool,
 }
 
-impl<'r> Head<'r> {
+impl<'r> ElementHead<'r> {
     /// Reads the start tag at the beginning of the markup.
     pub(super) fn read(raw: &'r str) -> Option<Self> {
         let bytes = raw.as_bytes();
@@ -90,7 +90,7 @@ fn end_of_tag(bytes: &[u8]) -> Option<usize> {
 
 /// A part of an element's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ContentPart {
     /// An element, from its `<` to its last `>`.
     Element(Range<usize>),
     /// Text that is more than whitespace.
@@ -98,7 +98,7 @@ pub(super) enum Part {
 }
 
 /// The direct content of the root element, in order. `None` if the markup cannot be read.
-pub(super) fn split_parts(raw: &str) -> Option<Vec<Part>> {
+pub(super) fn split_parts(raw: &str) -> Option<Vec<ContentPart>> {
     let mut reader = Reader::from_str(raw);
     reader.config_mut().enable_all_checks(true);
     reader.config_mut().allow_dangling_amp = false;
@@ -117,7 +117,7 @@ pub(super) fn split_parts(raw: &str) -> Option<Vec<Part>> {
             continue;
         }
         if depth == 1 && matches!(event, Event::Start(_) | Event::Empty(_) | Event::End(_)) {
-            parts.extend(text.take().map(Part::Text));
+            parts.extend(text.take().map(ContentPart::Text));
         }
         match event {
             Event::Start(_) => {
@@ -126,11 +126,11 @@ pub(super) fn split_parts(raw: &str) -> Option<Vec<Part>> {
                 }
                 depth += 1;
             }
-            Event::Empty(_) if depth == 1 => parts.push(Part::Element(before..after)),
+            Event::Empty(_) if depth == 1 => parts.push(ContentPart::Element(before..after)),
             Event::End(_) => {
                 depth = depth.checked_sub(1)?;
                 if depth == 1 {
-                    parts.push(Part::Element(from..after));
+                    parts.push(ContentPart::Element(from..after));
                 }
             }
             Event::Eof => return (depth == 0).then_some(parts),
@@ -141,7 +141,7 @@ pub(super) fn split_parts(raw: &str) -> Option<Vec<Part>> {
 
 /// Where the content of an element begins and ends in its markup. `None` if it has no content.
 pub(super) fn find_content(raw: &str) -> Option<Range<usize>> {
-    let head = Head::read(raw)?;
+    let head = ElementHead::read(raw)?;
     let end = raw.rfind("</")?;
     (!head.empty && head.end <= end).then_some(head.end..end)
 }

@@ -1,19 +1,19 @@
 //! Markup of one element of an answer, with its place.
 
-use super::graft::Scope;
+use super::graft::NamespaceScope;
 use super::span::TextSpan;
 use crate::Place;
 
 /// Markup of one element with its place.
 #[derive(Clone)]
-pub(super) struct Piece<'r> {
+pub(super) struct MarkupPiece<'r> {
     pub(super) raw: &'r str,
     pub(super) start: Place,
     /// The declarations around it.
-    pub(super) scope: Scope,
+    pub(super) scope: NamespaceScope,
 }
 
-impl Piece<'_> {
+impl MarkupPiece<'_> {
     /// The place of an offset in it.
     pub(super) fn place_of(&self, offset: usize) -> Place {
         self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())

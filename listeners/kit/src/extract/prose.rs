@@ -4,13 +4,13 @@
 //! It treats everything in code as text. The extractor with its held text comes in. It leaves at the next block or at
 //! the end of the text that has come.
 
-use super::events::{ExtractEvent, Problem, ProblemSlug, StreamEnd};
-use super::lines::{self, Fence, Lists, before_fence};
-use super::names::{ElementRole, Meant, VOID, WRAPPERS};
-use super::runs::{Other, Runs};
+use super::events::{ExtractEvent, ProblemSlug, StreamEnd, TextProblem};
+use super::lines::{self, ListIndents, OpenFence, before_fence};
+use super::names::{ElementRole, NameMeaning, VOID, WRAPPERS};
+use super::runs::{ClosingRun, RunsAhead};
 use super::span::TextSpan;
-use super::tag::{Scan, Tag, find_local, hash_name};
-use super::{Aside, Extractor, Flow, Mode};
+use super::tag::{TagReading, TagScan, find_local, hash_name};
+use super::{Extractor, ReadingFlow, ReadingMode, SkippedMarkup};
 use crate::Place;
 
 /// The longest beginning of a line that is checked for a fence.
@@ -18,7 +18,7 @@ const LINE_START: usize = 256;
 
 /// The state of the prose at this point.
 #[derive(Debug)]
-pub(super) struct Prose {
+pub(super) struct ProseState {
     /// Where the line begins. `None` if a block is on the line, or if its beginning is too far back.
     pub(super) line: Option<usize>,
     /// Whether the line holds only whitespace so far.
@@ -29,16 +29,16 @@ pub(super) struct Prose {
     pub(super) first: Option<Place>,
     /// Where its last such character ends.
     pub(super) last: usize,
-    pub(super) lists: Lists,
-    runs: Runs,
+    pub(super) lists: ListIndents,
+    runs: RunsAhead,
     /// The tag that is being read.
-    tag: Option<Tag>,
+    tag: Option<TagReading>,
     /// Up to where the end of a run was searched, and the end of the text after a run on its line.
     probe: usize,
     tail: usize,
 }
 
-impl Prose {
+impl ProseState {
     pub(super) fn new() -> Self {
         Self {
             line: Some(0),
@@ -46,8 +46,8 @@ impl Prose {
             ends_paragraph: true,
             first: None,
             last: 0,
-            lists: Lists::default(),
-            runs: Runs::default(),
+            lists: ListIndents::default(),
+            runs: RunsAhead::default(),
             tag: None,
             probe: 0,
             tail: 0,
@@ -57,7 +57,7 @@ impl Prose {
 
 /// An element in prose that matches no known name.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenProse {
     pub(super) mark: u64,
     pub(super) name: String,
     pub(super) place: Place,
@@ -83,7 +83,7 @@ fn is_gap(byte: u8) -> bool {
 
 impl Extractor {
     /// Reads prose.
-    pub(super) fn read_prose(&mut self) -> Flow {
+    pub(super) fn read_prose(&mut self) -> ReadingFlow {
         loop {
             if self.prose.is_blank {
                 self.pos = self.held.find(self.pos, |byte| !is_gap(byte)).unwrap_or(self.held.end());
@@ -104,13 +104,13 @@ impl Extractor {
             }
             self.pos = end;
             let flow = match self.held.get(end) {
-                None => return Flow::More,
+                None => return ReadingFlow::More,
                 Some(b'\n') => self.line_end(),
                 Some(b'<') => self.read_angle(),
                 Some(0xef) => self.byte_order_mark(),
                 Some(sign) => self.read_signs(sign),
             };
-            if flow != Flow::On {
+            if flow != ReadingFlow::On {
                 return flow;
             }
         }
@@ -118,7 +118,7 @@ impl Extractor {
 
     /// Whether the next byte, the first on its line that is not blank, begins a line that is only shown. Returns
     /// the kind of such lines and where the line begins.
-    fn shown_line(&self) -> Option<(Fence, usize)> {
+    fn shown_line(&self) -> Option<(OpenFence, usize)> {
         let byte = self.held.get(self.pos).filter(|byte| *byte != b'\n')?;
         let line = self.prose.line?;
         let lead = self.held.slice(line, self.pos);
@@ -146,7 +146,7 @@ impl Extractor {
         self.pos = to;
     }
 
-    fn line_end(&mut self) -> Flow {
+    fn line_end(&mut self) -> ReadingFlow {
         self.prose.ends_paragraph = self.prose.is_blank;
         if let Some(line) = self.prose.line.filter(|_| !self.prose.is_blank) {
             let end = self.pos.min(line + LINE_START);
@@ -157,29 +157,29 @@ impl Extractor {
         self.pos += 1;
         self.prose.line = Some(self.pos);
         self.prose.is_blank = true;
-        Flow::On
+        ReadingFlow::On
     }
 
-    fn byte_order_mark(&mut self) -> Flow {
+    fn byte_order_mark(&mut self) -> ReadingFlow {
         let ahead = self.held.slice(0, 3);
         if ahead == b"\xef\xbb\xbf" {
             (self.pos, self.prose.line) = (3, Some(3));
         } else if ahead.len() < 3 && self.stop.is_none() {
-            return Flow::More;
+            return ReadingFlow::More;
         } else {
             self.pass_text(1);
         }
-        Flow::On
+        ReadingFlow::On
     }
 
     /// Backticks or tildes: a fence, code in a line, or text.
-    fn read_signs(&mut self, sign: u8) -> Flow {
+    fn read_signs(&mut self, sign: u8) -> ReadingFlow {
         let at_end = self.stop.is_some();
         let from = self.prose.probe.max(self.pos);
         let found = self.held.find(from, |byte| byte != sign);
         let Some(end) = found.or_else(|| at_end.then(|| self.held.end())) else {
             self.prose.probe = self.held.end();
-            return Flow::More;
+            return ReadingFlow::More;
         };
         self.prose.probe = end;
         let length = end - self.pos;
@@ -191,40 +191,40 @@ impl Extractor {
             match rest.map(|at| self.held.get(at)) {
                 None if !at_end && sign == b'`' => {
                     self.prose.tail = self.held.end();
-                    return Flow::More;
+                    return ReadingFlow::More;
                 }
                 Some(Some(b'`')) if sign == b'`' => {}
-                _ => return self.begin_fence(Fence { sign, length, quotes }, end),
+                _ => return self.begin_fence(OpenFence { sign, length, quotes }, end),
             }
         }
         if sign == b'~' {
             self.pass_text(end);
-            return Flow::On;
+            return ReadingFlow::On;
         }
         self.read_code(length, end)
     }
 
     /// Code in a line, if its backticks have a closing run.
-    fn read_code(&mut self, length: usize, end: usize) -> Flow {
+    fn read_code(&mut self, length: usize, end: usize) -> ReadingFlow {
         let at_end = self.stop.is_some();
         match self.prose.runs.find_closing(&self.held, length, end, &self.prose.lists, at_end) {
-            Other::More => Flow::More,
+            ClosingRun::More => ReadingFlow::More,
             // The cut-off part may have held the closing run.
-            Other::None if self.is_cut() && !self.has_paragraph_break() => {
+            ClosingRun::None if self.is_cut() && !self.has_paragraph_break() => {
                 self.pass_text(self.held.end());
-                Flow::On
+                ReadingFlow::On
             }
-            Other::None => {
+            ClosingRun::None => {
                 self.pass_text(end);
-                Flow::On
+                ReadingFlow::On
             }
-            Other::Half(close) => {
+            ClosingRun::Half(close) => {
                 let code = self.held.slice(end, close - length);
                 let had_lines = code.iter().rposition(|byte| *byte == b'\n').map(|at| end + at + 1);
                 self.pass_text(close);
                 self.prose.line = had_lines.or(self.prose.line);
                 self.report_quoted(end, close - length, "code");
-                Flow::On
+                ReadingFlow::On
             }
         }
     }
@@ -241,45 +241,45 @@ impl Extractor {
     }
 
     /// A `<`.
-    fn read_angle(&mut self) -> Flow {
+    fn read_angle(&mut self) -> ReadingFlow {
         let mut tag = match self.prose.tag.take() {
             Some(tag) => tag,
             None => {
                 if let Some((line, at)) = self.in_quotation() {
-                    return self.begin_shown(Fence::of_lines(b'>'), line, at);
+                    return self.begin_shown(OpenFence::of_lines(b'>'), line, at);
                 }
                 if self.held.get(self.pos + 1) == Some(b'!') {
                     return self.read_declaration();
                 }
-                match Tag::begin_at(&self.held, self.pos) {
+                match TagReading::begin_at(&self.held, self.pos) {
                     Ok(Some(tag)) => tag,
-                    Err(()) if self.stop.is_none() => return Flow::More,
+                    Err(()) if self.stop.is_none() => return ReadingFlow::More,
                     Ok(None) | Err(()) => {
                         self.pass_text(self.pos + 1);
-                        return Flow::On;
+                        return ReadingFlow::On;
                     }
                 }
             }
         };
         loop {
             match tag.read_on(&self.held) {
-                Scan::More if self.stop.is_none() => {
+                TagScan::More if self.stop.is_none() => {
                     self.prose.tag = Some(tag);
-                    return Flow::More;
+                    return ReadingFlow::More;
                 }
-                Scan::More => {
+                TagScan::More => {
                     self.unended_tag(&tag);
-                    return Flow::On;
+                    return ReadingFlow::On;
                 }
-                Scan::Named => tag.one_line = self.find_meaning(&tag) == Meant::Unknown,
-                Scan::Broken(at) => {
+                TagScan::Named => tag.one_line = self.find_meaning(&tag) == NameMeaning::Unknown,
+                TagScan::Broken(at) => {
                     self.broken_tag(&tag);
                     // There is no `<` in between, so nothing is read a third time.
                     self.pass_text(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
-                    return Flow::On;
+                    return ReadingFlow::On;
                 }
-                Scan::Whole(end) if tag.closes => return self.end_tag(&tag, end),
-                Scan::Whole(end) => return self.start_tag(&tag, end),
+                TagScan::Whole(end) if tag.closes => return self.end_tag(&tag, end),
+                TagScan::Whole(end) => return self.start_tag(&tag, end),
             }
         }
     }
@@ -292,17 +292,17 @@ impl Extractor {
 
     /// The meaning of a tag's name. A tag that is part of a word, as in `Vec<Search>`, counts only with its exact
     /// name.
-    fn find_meaning(&mut self, tag: &Tag) -> Meant {
+    fn find_meaning(&mut self, tag: &TagReading) -> NameMeaning {
         // That was found when the name ended.
         if tag.one_line {
-            return Meant::Unknown;
+            return NameMeaning::Unknown;
         }
         let name = find_local(tag.name(&self.held));
         let meant = match self.meanings.get(name) {
             Some(meant) => meant.clone(),
             None => {
-                let meant =
-                    std::str::from_utf8(name).map_or(Meant::Unknown, |name| self.names.find_meaning(name));
+                let meant = std::str::from_utf8(name)
+                    .map_or(NameMeaning::Unknown, |name| self.names.find_meaning(name));
                 if self.meanings.len() >= MEANINGS {
                     self.meanings.clear();
                 }
@@ -313,41 +313,41 @@ impl Extractor {
         let before = tag.at.checked_sub(1).and_then(|at| self.held.get(at));
         let in_word = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         match meant {
-            Meant::Group { misspelt: false, .. } => meant,
-            _ if in_word => Meant::Unknown,
+            NameMeaning::Group { misspelt: false, .. } => meant,
+            _ if in_word => NameMeaning::Unknown,
             _ => meant,
         }
     }
 
-    fn read_declaration(&mut self) -> Flow {
+    fn read_declaration(&mut self) -> ReadingFlow {
         let ahead = self.held.slice(self.pos, self.pos + 9);
         let (ending, begin): (&'static [u8], usize) = if ahead == b"<![CDATA[" {
             (b"]]>", 9)
         } else if ahead.starts_with(b"<!--") {
             (b"-->", 4)
         } else if self.stop.is_none() && (b"<![CDATA[".starts_with(ahead) || b"<!--".starts_with(ahead)) {
-            return Flow::More;
+            return ReadingFlow::More;
         } else {
             self.pass_text(self.pos + 1);
-            return Flow::On;
+            return ReadingFlow::On;
         };
         let start = self.held.place(self.pos);
         self.note_text(self.pos, self.pos + begin);
         self.prose.is_blank = false;
         self.pos += begin;
-        self.mode = Mode::Aside(Box::new(Aside { ending, seen: 0, start }));
-        Flow::Turn
+        self.mode = ReadingMode::Aside(Box::new(SkippedMarkup { ending, seen: 0, start }));
+        ReadingFlow::Turn
     }
 
     /// The stream stopped in a tag.
-    fn unended_tag(&mut self, tag: &Tag) {
+    fn unended_tag(&mut self, tag: &TagReading) {
         let is_name_whole = tag.name_end > tag.at + 1 + usize::from(tag.closes);
-        let is_known = is_name_whole && self.find_meaning(tag) != Meant::Unknown && !tag.closes;
+        let is_known = is_name_whole && self.find_meaning(tag) != NameMeaning::Unknown && !tag.closes;
         let place = self.held.place(tag.at);
         if is_known {
             let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
             let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
-            let problem = Problem::new(slug, place, format!("the start tag of <{name}> does not end"));
+            let problem = TextProblem::new(slug, place, format!("the start tag of <{name}> does not end"));
             self.block_begins();
             self.emit(
                 problem.with_element(&name).with_fix("write the whole element, up to its end tag").into(),
@@ -365,34 +365,34 @@ impl Extractor {
     }
 
     /// Something that looked like a tag is not one.
-    fn broken_tag(&mut self, tag: &Tag) {
-        let Meant::Group { .. } = self.find_meaning(tag) else { return };
+    fn broken_tag(&mut self, tag: &TagReading) {
+        let NameMeaning::Group { .. } = self.find_meaning(tag) else { return };
         if tag.closes || !(self.prose.is_blank || tag.has_value) {
             return;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let place = self.held.place(tag.at);
         let message = format!("the start tag of <{name}> is broken off by a <");
-        let problem = Problem::new(ProblemSlug::Malformed, place, message).with_element(&name);
+        let problem = TextProblem::new(ProblemSlug::Malformed, place, message).with_element(&name);
         self.note_text(tag.at, tag.at + 1);
         self.emit(problem.with_fix("end the tag with >, and write &lt; for < in a value").into());
     }
 
-    fn start_tag(&mut self, tag: &Tag, end: usize) -> Flow {
+    fn start_tag(&mut self, tag: &TagReading, end: usize) -> ReadingFlow {
         match self.find_meaning(tag) {
-            Meant::Unknown => {
+            NameMeaning::Unknown => {
                 self.unknown_start(tag, end);
-                Flow::On
+                ReadingFlow::On
             }
-            Meant::Wrapper => self.begin_block(tag, end, None),
-            Meant::Group { local, .. } => {
+            NameMeaning::Wrapper => self.begin_block(tag, end, None),
+            NameMeaning::Group { local, .. } => {
                 let role = self.names.find_role(&local);
                 self.begin_block(tag, end, role)
             }
         }
     }
 
-    fn unknown_start(&mut self, tag: &Tag, end: usize) {
+    fn unknown_start(&mut self, tag: &TagReading, end: usize) {
         let name = tag.name(&self.held);
         let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
         let (mark, begins) = (hash_name(name.iter().copied()), self.prose.is_blank);
@@ -405,21 +405,21 @@ impl Extractor {
             let place = self.held.place(tag.at);
             let prose = (self.prose.first, self.prose.last);
             let waiting = self.waiting.len();
-            self.open.push(Open { mark, name, place, begins, has_child: false, waiting, prose });
+            self.open.push(OpenProse { mark, name, place, begins, has_child: false, waiting, prose });
         }
         self.pass_text(end);
     }
 
-    fn end_tag(&mut self, tag: &Tag, end: usize) -> Flow {
+    fn end_tag(&mut self, tag: &TagReading, end: usize) -> ReadingFlow {
         let mark = hash_name(tag.name(&self.held).iter().copied());
         let reach = self.open.len().saturating_sub(REACH);
         let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
         let Some((depth, _)) = found else {
             self.stray_end(tag, end);
-            return Flow::On;
+            return ReadingFlow::On;
         };
         self.open.truncate(depth + 1);
-        let Some(closed) = self.open.pop() else { return Flow::On };
+        let Some(closed) = self.open.pop() else { return ReadingFlow::On };
         if let Some(around) = self.open.last_mut() {
             around.has_child = true;
         }
@@ -435,18 +435,21 @@ impl Extractor {
             let events = if self.sealed.is_empty() { &mut self.events } else { &mut self.late };
             events.append(&mut self.waiting);
         }
-        Flow::On
+        ReadingFlow::On
     }
 
     /// An end tag without its start tag.
-    fn stray_end(&mut self, tag: &Tag, end: usize) {
-        let is_known = matches!(self.find_meaning(tag), Meant::Group { misspelt: false, .. });
+    fn stray_end(&mut self, tag: &TagReading, end: usize) {
+        let is_known = matches!(self.find_meaning(tag), NameMeaning::Group { misspelt: false, .. });
         self.pass_text(end);
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         if is_known && !WRAPPERS.contains(&name.as_str()) {
             let place = self.held.place(tag.at);
-            let problem =
-                Problem::new(ProblemSlug::Malformed, place, format!("</{name}> closes nothing that is open"));
+            let problem = TextProblem::new(
+                ProblemSlug::Malformed,
+                place,
+                format!("</{name}> closes nothing that is open"),
+            );
             self.emit(
                 problem.with_element(&name).with_fix("leave it out, or write the whole element").into(),
             );
@@ -483,6 +486,6 @@ impl Extractor {
         self.prose.line = None;
         self.prose.is_blank = false;
         self.prose.probe = 0;
-        self.mode = Mode::Prose;
+        self.mode = ReadingMode::Prose;
     }
 }

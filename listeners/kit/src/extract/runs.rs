@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::held::Held;
-use super::lines::{Lists, ends_paragraph};
+use super::held::HeldText;
+use super::lines::{ListIndents, ends_paragraph};
 
 /// The result of looking ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Other {
+pub(super) enum ClosingRun {
     /// The text that has come does not decide it.
     More,
     /// The code ends before this offset.
@@ -22,7 +22,7 @@ pub(super) enum Other {
 
 /// What is known about the runs ahead.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct RunsAhead {
     /// Up to where the text has been searched.
     scanned: usize,
     /// Where the run that is being read began.
@@ -37,16 +37,16 @@ pub(super) struct Runs {
     over: Option<usize>,
 }
 
-impl Runs {
+impl RunsAhead {
     /// The closing run for a run of `length`, searched from `after`.
     pub(super) fn find_closing(
         &mut self,
-        held: &Held,
+        held: &HeldText,
         length: usize,
         after: usize,
-        lists: &Lists,
+        lists: &ListIndents,
         at_end: bool,
-    ) -> Other {
+    ) -> ClosingRun {
         if self.scanned < after || self.over.is_some_and(|over| over < after) {
             *self = Self { scanned: after, ..Self::default() };
         }
@@ -54,15 +54,15 @@ impl Runs {
             if self.last.get(&length).is_some_and(|last| *last >= after) {
                 while let Some((at, found)) = self.ahead.pop_front() {
                     if at >= after && found == length {
-                        return Other::Half(at + found);
+                        return ClosingRun::Half(at + found);
                     }
                 }
             }
             if self.over.is_some() {
-                return Other::None;
+                return ClosingRun::None;
             }
             if !self.search_on(held, lists, at_end) {
-                return Other::More;
+                return ClosingRun::More;
             }
         }
     }
@@ -73,7 +73,7 @@ impl Runs {
     }
 
     /// Searches on, up to the end of a run or a line. `false` if the text ends first.
-    fn search_on(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
+    fn search_on(&mut self, held: &HeldText, lists: &ListIndents, at_end: bool) -> bool {
         if let Some((start, probe)) = self.line {
             let end = held.find_byte(probe, b'\n');
             let Some(end) = end.or_else(|| at_end.then(|| held.end())) else {

@@ -5,19 +5,19 @@
 //! faults. Bytes come in, each once; the end of the block goes out.
 
 use super::events::StreamEnd;
-use super::ground::Ground;
-use super::held::Held;
+use super::ground::ContentGround;
+use super::held::HeldText;
 use super::names::KnownNames;
-use super::shield::Shield;
-use super::tag::{Scan, Tag, hash_name};
+use super::shield::CodeShield;
+use super::tag::{TagReading, TagScan, hash_name};
 
 /// How many levels up an end tag looks for its start tag. Deeper nesting is refused in any case.
 const REACH: usize = 64;
 
 #[derive(Debug, Clone)]
-enum State {
+enum ScanState {
     Text,
-    Tag(Tag),
+    Tag(TagReading),
     /// In a comment or a CDATA section, with the number of bytes of its ending seen so far.
     Passing(&'static [u8], usize),
     /// After an end tag of the block itself that follows an unpaired run of backticks. The tag counts if the rest of
@@ -31,28 +31,28 @@ enum State {
 
 /// The search for the end of one block.
 #[derive(Debug, Clone)]
-pub(super) struct Scanner {
+pub(super) struct BlockScanner {
     pos: usize,
-    state: State,
+    state: ScanState,
     /// The open elements, the block itself first: the mark of each name and what is known about each content.
-    open: Vec<(u64, Ground)>,
-    shield: Shield,
+    open: Vec<(u64, ContentGround)>,
+    shield: CodeShield,
     /// Where the first end tag is that did not count because it is in code.
     quoted: Option<usize>,
     /// Whether the content is text in which only the block's own tags and CDATA sections count.
     plain: bool,
 }
 
-impl Scanner {
+impl BlockScanner {
     /// A search that begins after the start tag of an element with that name.
-    pub(super) fn new(name: &[u8], from: usize, plain: bool, ground: Ground) -> Self {
+    pub(super) fn new(name: &[u8], from: usize, plain: bool, ground: ContentGround) -> Self {
         let open = vec![(name_mark(name, plain), ground)];
-        Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
+        Self { pos: from, state: ScanState::Text, open, shield: CodeShield::new(), quoted: None, plain }
     }
 
     /// Passes over plain text that directly follows the text already read.
     pub(super) fn pass_plain(&mut self, from: usize, to: usize) -> bool {
-        let follows = self.pos == from && matches!(self.state, State::Text) && self.shield.is_calm();
+        let follows = self.pos == from && matches!(self.state, ScanState::Text) && self.shield.is_calm();
         self.pos = if follows { to } else { self.pos };
         follows
     }
@@ -60,15 +60,15 @@ impl Scanner {
     /// The content before this offset is settled and can be shown.
     pub(super) fn settled_end(&self) -> usize {
         match &self.state {
-            State::Tag(tag) => tag.at,
-            State::Doubt { at, .. } => *at,
-            State::Text | State::Passing(..) => self.pos,
+            ScanState::Tag(tag) => tag.at,
+            ScanState::Doubt { at, .. } => *at,
+            ScanState::Text | ScanState::Passing(..) => self.pos,
         }
     }
 
     /// What is known about the content of the block.
-    pub(super) fn ground(&self) -> &Ground {
-        self.open.first().map_or(&Ground::Unknown, |(_, ground)| ground)
+    pub(super) fn ground(&self) -> &ContentGround {
+        self.open.first().map_or(&ContentGround::Unknown, |(_, ground)| ground)
     }
 
     /// Where the block's own end tag first occurs in code.
@@ -84,23 +84,23 @@ impl Scanner {
     /// Reads on, and returns where the block has ended. If `stop` is set, no more text comes.
     pub(super) fn read_on(
         &mut self,
-        held: &Held,
+        held: &HeldText,
         stop: Option<StreamEnd>,
         names: &KnownNames,
     ) -> Option<usize> {
         loop {
-            if matches!(self.state, State::Text) && !self.read_text(held) {
+            if matches!(self.state, ScanState::Text) && !self.read_text(held) {
                 return None;
             }
-            match std::mem::replace(&mut self.state, State::Text) {
-                State::Text => {}
-                State::Tag(tag) => {
+            match std::mem::replace(&mut self.state, ScanState::Text) {
+                ScanState::Text => {}
+                ScanState::Tag(tag) => {
                     if let Some(end) = self.read_tag(tag, held, names)? {
                         return Some(end);
                     }
                 }
-                State::Passing(ending, seen) => self.find_ending(ending, seen, held)?,
-                State::Doubt { at, end, run } => {
+                ScanState::Passing(ending, seen) => self.find_ending(ending, seen, held)?,
+                ScanState::Doubt { at, end, run } => {
                     if self.settle_doubt(at, end, run, held, stop)? {
                         return Some(end);
                     }
@@ -110,7 +110,7 @@ impl Scanner {
     }
 
     /// Reads text up to something that may be markup. `false` if the chunk ends first.
-    fn read_text(&mut self, held: &Held) -> bool {
+    fn read_text(&mut self, held: &HeldText) -> bool {
         let depth = self.open.len();
         loop {
             let is_calm = self.shield.is_calm();
@@ -130,7 +130,7 @@ impl Scanner {
     }
 
     /// Handles a `<`.
-    fn read_less(&mut self, held: &Held) -> bool {
+    fn read_less(&mut self, held: &HeldText) -> bool {
         if let Some(b'!') = held.get(self.pos + 1) {
             let ahead = held.slice(self.pos, self.pos + 9);
             if ahead == b"<![CDATA[" {
@@ -144,10 +144,10 @@ impl Scanner {
             }
             return true;
         }
-        match Tag::begin_at(held, self.pos) {
+        match TagReading::begin_at(held, self.pos) {
             Err(()) => return false,
             Ok(None) => self.end_literal(),
-            Ok(Some(tag)) => self.state = State::Tag(tag),
+            Ok(Some(tag)) => self.state = ScanState::Tag(tag),
         }
         true
     }
@@ -161,10 +161,10 @@ impl Scanner {
     fn pass_to(&mut self, ending: &'static [u8], length: usize) {
         self.shield.before_tag();
         self.pos += length;
-        self.state = State::Passing(ending, 0);
+        self.state = ScanState::Passing(ending, 0);
     }
 
-    fn find_ending(&mut self, ending: &'static [u8], mut seen: usize, held: &Held) -> Option<()> {
+    fn find_ending(&mut self, ending: &'static [u8], mut seen: usize, held: &HeldText) -> Option<()> {
         for byte in held.slice_from(self.pos) {
             self.pos += 1;
             // Both endings are a doubled character and a `>`: a third one in a row still leaves two.
@@ -178,30 +178,35 @@ impl Scanner {
                 return Some(());
             }
         }
-        self.state = State::Passing(ending, seen);
+        self.state = ScanState::Passing(ending, seen);
         None
     }
 
     /// Reads a tag. `None` if the chunk ends first; the end of the block if this tag ends it.
-    fn read_tag(&mut self, mut tag: Tag, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
+    fn read_tag(
+        &mut self,
+        mut tag: TagReading,
+        held: &HeldText,
+        names: &KnownNames,
+    ) -> Option<Option<usize>> {
         loop {
             match tag.read_on(held) {
-                Scan::More => {
-                    self.state = State::Tag(tag);
+                TagScan::More => {
+                    self.state = ScanState::Tag(tag);
                     return None;
                 }
-                Scan::Named if self.plain && self.mark_of(&tag, held) != self.own_name() => {
+                TagScan::Named if self.plain && self.mark_of(&tag, held) != self.own_name() => {
                     return self.back_to_text(&tag, tag.name_end, held);
                 }
-                Scan::Named => {}
-                Scan::Broken(at) => return self.back_to_text(&tag, at, held),
-                Scan::Whole(end) => return self.take_tag(&tag, end, held, names),
+                TagScan::Named => {}
+                TagScan::Broken(at) => return self.back_to_text(&tag, at, held),
+                TagScan::Whole(end) => return self.take_tag(&tag, end, held, names),
             }
         }
     }
 
     /// The bytes from the tag's `<` up to `to` are text.
-    fn back_to_text(&mut self, tag: &Tag, to: usize, held: &Held) -> Option<Option<usize>> {
+    fn back_to_text(&mut self, tag: &TagReading, to: usize, held: &HeldText) -> Option<Option<usize>> {
         let depth = self.open.len();
         for byte in held.slice(tag.at, to) {
             self.shield.feed(*byte, depth);
@@ -214,11 +219,17 @@ impl Scanner {
         self.open.first().map(|(mark, _)| *mark)
     }
 
-    fn mark_of(&self, tag: &Tag, held: &Held) -> Option<u64> {
+    fn mark_of(&self, tag: &TagReading, held: &HeldText) -> Option<u64> {
         Some(name_mark(tag.name(held), self.plain))
     }
 
-    fn take_tag(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
+    fn take_tag(
+        &mut self,
+        tag: &TagReading,
+        end: usize,
+        held: &HeldText,
+        names: &KnownNames,
+    ) -> Option<Option<usize>> {
         let name = self.mark_of(tag, held);
         let was_at_edge = self.shield.is_at_edge();
         self.shield.before_tag();
@@ -230,7 +241,7 @@ impl Scanner {
                     return Some(None);
                 }
                 Some(0) if self.shield.ticks() > 0 => {
-                    self.state = State::Doubt { at: tag.at, end, run: 0 };
+                    self.state = ScanState::Doubt { at: tag.at, end, run: 0 };
                     return Some(None);
                 }
                 Some(0) => return Some(Some(end)),
@@ -248,7 +259,7 @@ impl Scanner {
 
     /// An element begins. Inside an element that holds only text, a tag is text unless its name is that of an open
     /// element.
-    fn open_element(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) {
+    fn open_element(&mut self, tag: &TagReading, end: usize, held: &HeldText, names: &KnownNames) {
         let Some(mark) = self.mark_of(tag, held) else { return };
         let ground = match self.open.last() {
             Some((_, around)) if around.is_text() => {
@@ -260,7 +271,7 @@ impl Scanner {
             Some((_, around)) => {
                 around.enter(names, std::str::from_utf8(held.slice(tag.at, end)).unwrap_or_default())
             }
-            None => Ground::Unknown,
+            None => ContentGround::Unknown,
         };
         self.open.push((mark, ground));
     }
@@ -284,7 +295,7 @@ impl Scanner {
         at: usize,
         end: usize,
         mut run: usize,
-        held: &Held,
+        held: &HeldText,
         stop: Option<StreamEnd>,
     ) -> Option<bool> {
         for byte in held.slice_from(self.pos) {
@@ -304,7 +315,7 @@ impl Scanner {
             // The cut-off part might have held the closing run.
             Some(StreamEnd::End) => Some(true),
             _ => {
-                self.state = State::Doubt { at, end, run };
+                self.state = ScanState::Doubt { at, end, run };
                 None
             }
         }

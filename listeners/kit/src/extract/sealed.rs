@@ -7,30 +7,30 @@
 use std::collections::BTreeMap;
 
 use super::Extractor;
-use super::events::{ExtractEvent, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
-use super::graft::Scope;
-use super::origin::{Back, PayloadOrigin};
-use super::piece::Piece;
+use super::events::{ExtractEvent, NameRepair, ProblemSlug, RepairKind, StreamEnd, TextProblem};
+use super::graft::NamespaceScope;
+use super::origin::{PayloadOrigin, PlaceMapping};
+use super::piece::MarkupPiece;
 use super::span::add_place;
-use super::take::Taking;
-use super::verbatim::{self, Element, FIX, Taken};
+use super::take::BlockAnalysis;
+use super::verbatim::{self, FIX, VerbatimElement, VerbatimText};
 use crate::Place;
 use crate::place::PlaceFinder;
 
 /// A block after which nothing is executed.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedBlock {
     /// Where the block begins and ends.
     start: Place,
     end: usize,
     /// The elements whose text is taken as written, with the offsets of their ends.
-    elements: Vec<Element>,
+    elements: Vec<VerbatimElement>,
     /// An element that holds only text and has no end tag in the block. If its end tag comes later, the text in
     /// between may belong to it.
     open: Option<String>,
 }
 
-impl Sealed {
+impl SealedBlock {
     /// Nothing after this block is executed. If `open` names an element, that holds only if the element ends later.
     pub(super) fn seal_after(start: Place, end: usize, open: Option<String>) -> Self {
         Self { start, end, elements: Vec::new(), open }
@@ -40,7 +40,7 @@ impl Sealed {
 impl Extractor {
     /// Seals a block: nothing after it is executed. After a block for which that is certain, more blocks change
     /// nothing.
-    pub(super) fn seal(&mut self, sealed: Sealed) {
+    pub(super) fn seal(&mut self, sealed: SealedBlock) {
         if self.certain_end().is_none() {
             self.sealed.push(sealed);
         }
@@ -63,12 +63,16 @@ impl Extractor {
     }
 
     /// Takes a block with its text as written.
-    pub(super) fn take_verbatim(&mut self, piece: &Piece<'_>, taken: Taken) {
-        let Taken { edits, elements } = taken;
+    pub(super) fn take_verbatim(&mut self, piece: &MarkupPiece<'_>, taken: VerbatimText) {
+        let VerbatimText { edits, elements } = taken;
         let origin = PayloadOrigin::new(piece.raw, piece.start, edits);
-        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
+        let mut taking = BlockAnalysis { names: &self.names, limits: &self.limits, events: Vec::new() };
         let edited = origin.edited_markup();
-        taking.take_block(&Piece { raw: &edited, start: piece.start, scope: Scope::default() });
+        taking.take_block(&MarkupPiece {
+            raw: &edited,
+            start: piece.start,
+            scope: NamespaceScope::default(),
+        });
         let mut events = taking.events;
         let mut back = origin.map_back();
         events.iter_mut().for_each(|event| move_event(event, &mut back));
@@ -79,7 +83,7 @@ impl Extractor {
             return events.into_iter().for_each(|event| self.emit(event));
         }
         let is_first = self.certain_end().is_none();
-        self.seal(Sealed::seal_after(piece.start, end, None));
+        self.seal(SealedBlock::seal_after(piece.start, end, None));
         let repair = events.iter().find_map(|event| match event {
             ExtractEvent::Repair(it) if it.repair != RepairKind::Namespace => Some(it.repair),
             _ => None,
@@ -94,7 +98,7 @@ impl Extractor {
             return self.emit(problem.into());
         }
         let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
-        let place = |element: &Element| add_place(piece.start, ruler.place(element.raw));
+        let place = |element: &VerbatimElement| add_place(piece.start, ruler.place(element.raw));
         let places: Vec<Place> = elements.iter().map(place).collect();
         let names = elements.iter().map(|element| element.name.as_str());
         let places: Vec<(&str, Place)> = names.zip(places).collect();
@@ -106,7 +110,7 @@ impl Extractor {
             while let Some((name, place)) = told.next_if(|(_, place)| is_kept(&event) && place.offset < stop)
             {
                 let (written, meant) = ((*name).to_owned(), "text".to_owned());
-                let repaired = Repaired { repair: RepairKind::Verbatim, place: *place, written, meant };
+                let repaired = NameRepair { repair: RepairKind::Verbatim, place: *place, written, meant };
                 self.emit(ExtractEvent::Repair(Box::new(repaired)));
             }
             if !(is_over && matches!(event, ExtractEvent::Repair(_))) {
@@ -153,7 +157,7 @@ impl Extractor {
     }
 
     /// Where the first block ends that has an open element which may end later.
-    fn first_open(&self, sealed: &[Sealed], stop: StreamEnd) -> Option<usize> {
+    fn first_open(&self, sealed: &[SealedBlock], stop: StreamEnd) -> Option<usize> {
         let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for sealed in sealed {
             if let Some(name) = &sealed.open {
@@ -167,12 +171,12 @@ impl Extractor {
     }
 
     /// Why the end of the text is uncertain, now that the whole answer is there.
-    fn find_doubt(&mut self, sealed: &Sealed, stop: StreamEnd) -> Option<Problem> {
+    fn find_doubt(&mut self, sealed: &SealedBlock, stop: StreamEnd) -> Option<TextProblem> {
         let first = sealed.elements.first()?;
         if stop != StreamEnd::End {
             let name = &first.name;
             let message = format!("the answer was cut off, so the end of the text of <{name}> is uncertain");
-            let problem = Problem::new(ProblemSlug::TruncatedStructure, sealed.start, message);
+            let problem = TextProblem::new(ProblemSlug::TruncatedStructure, sealed.start, message);
             return Some(problem.with_element(name).with_fix(FIX));
         }
         let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -187,7 +191,7 @@ impl Extractor {
         let line = self.held.place(at).line;
         let message =
             format!("</{name}> comes again at line {line}, so the end of the text of <{name}> is uncertain");
-        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(raw), message);
+        let problem = TextProblem::new(ProblemSlug::Malformed, self.held.place(raw), message);
         Some(problem.with_element(name).with_fix(FIX))
     }
 
@@ -202,7 +206,7 @@ impl Extractor {
 fn not_executed(place: Place) -> ExtractEvent {
     let message = "an element before this action holds an unescaped < or &, so this action was not executed";
     let fix = format!("write it in an answer of its own, or {FIX}");
-    Problem::new(ProblemSlug::TooManyActions, place, message).with_fix(fix).into()
+    TextProblem::new(ProblemSlug::TooManyActions, place, message).with_fix(fix).into()
 }
 
 /// Whether an event can have an effect.
@@ -230,7 +234,7 @@ fn measure_event(event: &ExtractEvent) -> (Place, usize) {
 }
 
 /// Turns the places of an event in edited markup into those of the model's text.
-fn move_event(event: &mut ExtractEvent, back: &mut Back<'_>) {
+fn move_event(event: &mut ExtractEvent, back: &mut PlaceMapping<'_>) {
     match event {
         ExtractEvent::Live(_) => {}
         ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span = back.map_span(*span),

@@ -6,7 +6,7 @@
 
 /// An open fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fence {
+struct ShieldFence {
     sign: u8,
     length: usize,
     /// The number of open elements around its text.
@@ -15,7 +15,7 @@ struct Fence {
 
 /// The state of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum LineEdge {
     /// Only this many blanks so far.
     Start(usize),
     /// This many characters that may become a fence.
@@ -28,9 +28,9 @@ enum Edge {
 
 /// The code that is open at this point of a block.
 #[derive(Debug, Clone)]
-pub(super) struct Shield {
-    edge: Edge,
-    fence: Option<Fence>,
+pub(super) struct CodeShield {
+    edge: LineEdge,
+    fence: Option<ShieldFence>,
     /// A fence whose element ended before the fence did. A bare line of its characters closes it and opens none.
     orphan: Option<(u8, usize)>,
     /// The backticks in a row at this point.
@@ -41,20 +41,20 @@ pub(super) struct Shield {
     ticks: usize,
 }
 
-impl Shield {
+impl CodeShield {
     /// The state at the beginning of a text.
     pub(super) fn new() -> Self {
-        Self { edge: Edge::Start(0), fence: None, orphan: None, run: 0, in_word: false, ticks: 0 }
+        Self { edge: LineEdge::Start(0), fence: None, orphan: None, run: 0, in_word: false, ticks: 0 }
     }
 
     /// Whether the next bytes have no meaning until a backtick or a line break comes.
     pub(super) fn is_calm(&self) -> bool {
-        self.edge == Edge::Line && self.run == 0
+        self.edge == LineEdge::Line && self.run == 0
     }
 
     /// Whether there are only blanks since the beginning of the line or the previous tag.
     pub(super) fn is_at_edge(&self) -> bool {
-        matches!(self.edge, Edge::Start(_))
+        matches!(self.edge, LineEdge::Start(_))
     }
 
     /// Whether a fence is open.
@@ -70,28 +70,28 @@ impl Shield {
     /// Reads a byte of text inside `depth` elements.
     pub(super) fn feed(&mut self, byte: u8, depth: usize) {
         match self.edge {
-            Edge::Line => self.begin_line(byte),
-            Edge::Start(blanks) => match byte {
-                b' ' if blanks < 3 => self.edge = Edge::Start(blanks + 1),
-                b'`' | b'~' => self.edge = Edge::Run { sign: byte, length: 1 },
-                b'\n' => self.edge = Edge::Start(0),
+            LineEdge::Line => self.begin_line(byte),
+            LineEdge::Start(blanks) => match byte {
+                b' ' if blanks < 3 => self.edge = LineEdge::Start(blanks + 1),
+                b'`' | b'~' => self.edge = LineEdge::Run { sign: byte, length: 1 },
+                b'\n' => self.edge = LineEdge::Start(0),
                 b'\r' => {}
                 _ => self.begin_line(byte),
             },
-            Edge::Run { sign, length } if byte == sign => {
-                self.edge = Edge::Run { sign, length: length + 1 };
+            LineEdge::Run { sign, length } if byte == sign => {
+                self.edge = LineEdge::Run { sign, length: length + 1 };
             }
-            Edge::Run { sign, length } if length < 3 => {
+            LineEdge::Run { sign, length } if length < 3 => {
                 self.run = if sign == b'`' { length } else { 0 };
                 self.begin_line(byte);
             }
-            Edge::Run { sign, length } => self.read_tail(sign, length, true, byte, depth),
-            Edge::Tail { sign, length, is_blank } => self.read_tail(sign, length, is_blank, byte, depth),
+            LineEdge::Run { sign, length } => self.read_tail(sign, length, true, byte, depth),
+            LineEdge::Tail { sign, length, is_blank } => self.read_tail(sign, length, is_blank, byte, depth),
         }
     }
 
     fn begin_line(&mut self, byte: u8) {
-        self.edge = Edge::Line;
+        self.edge = LineEdge::Line;
         if byte == b'`' {
             self.run += 1;
             return;
@@ -103,7 +103,7 @@ impl Shield {
         self.end_run();
         self.in_word = byte.is_ascii_alphanumeric();
         if byte == b'\n' {
-            (self.edge, self.ticks) = (Edge::Start(0), 0);
+            (self.edge, self.ticks) = (LineEdge::Start(0), 0);
         }
     }
 
@@ -125,7 +125,7 @@ impl Shield {
         match byte {
             b'\n' => {
                 self.settle_fence(sign, length, is_blank, depth);
-                (self.edge, self.ticks) = (Edge::Start(0), 0);
+                (self.edge, self.ticks) = (LineEdge::Start(0), 0);
             }
             // A fence of backticks has none after them, so this is code in a line.
             b'`' if sign == b'`' => {
@@ -135,7 +135,7 @@ impl Shield {
             }
             _ => {
                 let is_blank = is_blank && byte.is_ascii_whitespace();
-                self.edge = Edge::Tail { sign, length, is_blank };
+                self.edge = LineEdge::Tail { sign, length, is_blank };
             }
         }
     }
@@ -146,14 +146,16 @@ impl Shield {
         match (self.fence, self.orphan) {
             (Some(fence), _) => self.fence = Some(fence).filter(|it| !ends(it.sign, it.length)),
             (None, Some((of, least))) if ends(of, least) => self.orphan = None,
-            (None, _) => (self.fence, self.orphan) = (Some(Fence { sign, length, depth }), None),
+            (None, _) => (self.fence, self.orphan) = (Some(ShieldFence { sign, length, depth }), None),
         }
     }
 
     /// A tag begins. A fence may close right before it.
     pub(super) fn before_tag(&mut self) {
         let (sign, length) = match self.edge {
-            Edge::Run { sign, length } | Edge::Tail { sign, length, is_blank: true } => (sign, length),
+            LineEdge::Run { sign, length } | LineEdge::Tail { sign, length, is_blank: true } => {
+                (sign, length)
+            }
             _ => {
                 self.end_run();
                 return;
@@ -165,12 +167,12 @@ impl Shield {
             self.run = length;
             self.end_run();
         }
-        self.edge = Edge::Line;
+        self.edge = LineEdge::Line;
     }
 
     /// A tag has ended, and `depth` elements are open.
     pub(super) fn after_tag(&mut self, depth: usize) {
-        (self.edge, self.run, self.ticks) = (Edge::Start(0), 0, 0);
+        (self.edge, self.run, self.ticks) = (LineEdge::Start(0), 0, 0);
         if let Some(fence) = self.fence.filter(|fence| depth < fence.depth) {
             self.orphan = Some((fence.sign, fence.length));
             self.fence = None;
@@ -179,7 +181,7 @@ impl Shield {
 
     /// An apparent end tag in code, or an apparent tag, was text in a line.
     pub(super) fn amid_line(&mut self) {
-        (self.edge, self.run) = (Edge::Line, 0);
+        (self.edge, self.run) = (LineEdge::Line, 0);
     }
 
     /// The code in this line has closed.

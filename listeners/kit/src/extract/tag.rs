@@ -3,14 +3,14 @@
 //! It never judges attributes: the gate does. No tag contains a `<`, quoted or not, so a `<` means that the text
 //! before it was not a tag. Bytes come in; where the name and the tag end goes out.
 
-use super::held::Held;
+use super::held::HeldText;
 
 /// The longest name.
 const NAME_BYTES: usize = 256;
 
 /// The result of reading a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scan {
+pub(super) enum TagScan {
     /// The chunk ended first.
     More,
     /// The name has ended. Reported once.
@@ -22,7 +22,7 @@ pub(super) enum Scan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TagState {
     Name,
     Inside,
     Quoted(u8),
@@ -30,7 +30,7 @@ enum State {
 
 /// A tag that is being read.
 #[derive(Debug, Clone)]
-pub(super) struct Tag {
+pub(super) struct TagReading {
     /// Where its `<` is.
     pub(super) at: usize,
     /// Whether it is an end tag.
@@ -43,19 +43,19 @@ pub(super) struct Tag {
     pub(super) has_value: bool,
     /// Whether it must end on its line, like markup in prose.
     pub(super) one_line: bool,
-    state: State,
+    state: TagState,
     /// Whether the last byte that is not whitespace was an `=`. Only then a quote opens a value.
     equals: bool,
     pos: usize,
 }
 
-impl Tag {
+impl TagReading {
     /// The tag that begins at `at`, if there may be one. `Err` if the chunk ended too early to tell.
-    pub(super) fn begin_at(held: &Held, at: usize) -> Result<Option<Self>, ()> {
+    pub(super) fn begin_at(held: &HeldText, at: usize) -> Result<Option<Self>, ()> {
         let first = held.get(at + 1).ok_or(())?;
         let closes = first == b'/';
         let letter = if closes { held.get(at + 2).ok_or(())? } else { first };
-        let state = State::Name;
+        let state = TagState::Name;
         let pos = at + 1 + usize::from(closes);
         Ok(begins_name(letter).then_some(Self {
             at,
@@ -71,7 +71,7 @@ impl Tag {
     }
 
     /// Its name as written, with the prefix.
-    pub(super) fn name<'h>(&self, held: &'h Held) -> &'h [u8] {
+    pub(super) fn name<'h>(&self, held: &'h HeldText) -> &'h [u8] {
         held.slice(self.at + 1 + usize::from(self.closes), self.name_end)
     }
 
@@ -81,51 +81,51 @@ impl Tag {
     }
 
     /// Reads on.
-    pub(super) fn read_on(&mut self, held: &Held) -> Scan {
-        if self.state == State::Name {
+    pub(super) fn read_on(&mut self, held: &HeldText) -> TagScan {
+        if self.state == TagState::Name {
             let length = held.slice_from(self.pos).iter().take_while(|byte| continues_name(**byte)).count();
             self.pos += length;
             let most = self.at + 1 + NAME_BYTES;
             if self.pos > most {
-                return Scan::Broken(most);
+                return TagScan::Broken(most);
             }
-            let Some(byte) = held.get(self.pos) else { return Scan::More };
-            (self.name_end, self.state) = (self.pos, State::Inside);
+            let Some(byte) = held.get(self.pos) else { return TagScan::More };
+            (self.name_end, self.state) = (self.pos, TagState::Inside);
             return if byte == b'>' || byte == b'/' || byte.is_ascii_whitespace() {
-                Scan::Named
+                TagScan::Named
             } else {
-                Scan::Broken(self.pos)
+                TagScan::Broken(self.pos)
             };
         }
         for byte in held.slice_from(self.pos).iter().copied() {
             match self.state {
-                _ if byte == b'<' || (self.one_line && byte == b'\n') => return Scan::Broken(self.pos),
-                State::Inside => {
+                _ if byte == b'<' || (self.one_line && byte == b'\n') => return TagScan::Broken(self.pos),
+                TagState::Inside => {
                     if byte == b'>' {
-                        return Scan::Whole(self.pos + 1);
+                        return TagScan::Whole(self.pos + 1);
                     }
                     if self.one_line && byte == b'`' {
-                        return Scan::Broken(self.pos);
+                        return TagScan::Broken(self.pos);
                     }
                     self.read_inside(byte);
                 }
-                State::Quoted(quote) if byte == quote => self.state = State::Inside,
-                State::Name | State::Quoted(_) => {}
+                TagState::Quoted(quote) if byte == quote => self.state = TagState::Inside,
+                TagState::Name | TagState::Quoted(_) => {}
             }
             self.pos += 1;
         }
-        Scan::More
+        TagScan::More
     }
 
     fn read_inside(&mut self, byte: u8) {
         match byte {
-            b'"' | b'\'' if self.equals => self.state = State::Quoted(byte),
+            b'"' | b'\'' if self.equals => self.state = TagState::Quoted(byte),
             b'=' => (self.equals, self.has_value) = (true, true),
             b'/' => (self.empty, self.equals) = (true, false),
             _ if byte.is_ascii_whitespace() => {}
             _ => (self.empty, self.equals) = (false, false),
         }
-        if matches!(self.state, State::Quoted(_)) {
+        if matches!(self.state, TagState::Quoted(_)) {
             (self.equals, self.empty) = (false, false);
         }
     }

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::events::{
-    Completion, ExtractEvent, ExtractedAction, KeptThought, Problem, ProblemSlug, RepairKind, Repaired,
+    Completion, ExtractEvent, ExtractedAction, KeptThought, NameRepair, ProblemSlug, RepairKind, TextProblem,
 };
-use super::graft::{Graft, Scope};
-use super::names::{ElementRole, KnownElement, KnownNames, Meant};
-use super::outline::{Head, Part, find_content, split_parts};
-use super::piece::Piece;
+use super::graft::{MarkupEdits, NamespaceScope};
+use super::names::{ElementRole, KnownElement, KnownNames, NameMeaning};
+use super::outline::{ContentPart, ElementHead, find_content, split_parts};
+use super::piece::MarkupPiece;
 use super::span::{TextSpan, add_place};
 use super::words::{describe_ambiguous, describe_inexact, describe_malformed, unknown_action};
 use crate::gate::{self, Gate, GateStep};
@@ -20,7 +20,7 @@ use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place, characters, namespaces};
 
 /// The analysis of one block.
-pub(super) struct Taking<'n> {
+pub(super) struct BlockAnalysis<'n> {
     pub(super) names: &'n KnownNames,
     pub(super) limits: &'n DocumentLimits,
     pub(super) events: Vec<ExtractEvent>,
@@ -29,24 +29,24 @@ pub(super) struct Taking<'n> {
 /// How deeply the own tag may be nested in itself.
 const OWN_DEPTH: usize = 4;
 
-impl<'n> Taking<'n> {
+impl<'n> BlockAnalysis<'n> {
     /// Takes a block whose root is a known element or a wrapper.
-    pub(super) fn take_block(&mut self, piece: &Piece<'_>) {
-        self.take_element(piece, &Addressed::default(), 0);
+    pub(super) fn take_block(&mut self, piece: &MarkupPiece<'_>) {
+        self.take_element(piece, &MessageAddress::default(), 0);
     }
 
-    fn report_problem(&mut self, problem: Problem) {
+    fn report_problem(&mut self, problem: TextProblem) {
         self.events.push(problem.into());
     }
 
-    fn take_element(&mut self, piece: &Piece<'_>, addressed: &Addressed, depth: usize) {
-        let Some(head) = Head::read(piece.raw) else {
+    fn take_element(&mut self, piece: &MarkupPiece<'_>, addressed: &MessageAddress, depth: usize) {
+        let Some(head) = ElementHead::read(piece.raw) else {
             return self.report_unreadable(piece, &start_name(piece.raw));
         };
         match self.names.find_meaning(head.local) {
-            Meant::Wrapper => self.take_wrapper(piece, &head, depth),
-            Meant::Unknown => self.report_unknown(piece, &head),
-            Meant::Group { local, misspelt } => {
+            NameMeaning::Wrapper => self.take_wrapper(piece, &head, depth),
+            NameMeaning::Unknown => self.report_unknown(piece, &head),
+            NameMeaning::Group { local, misspelt } => {
                 if let Some(known) = self.resolve(piece, &head, &local, addressed) {
                     let slip = misspelt.then_some(&*local);
                     self.take_known(piece, &head, known, slip, addressed, depth);
@@ -57,11 +57,11 @@ impl<'n> Taking<'n> {
 
     fn take_known(
         &mut self,
-        piece: &Piece<'_>,
-        head: &Head<'_>,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
         known: &KnownElement,
         slip: Option<&str>,
-        addressed: &Addressed,
+        addressed: &MessageAddress,
         depth: usize,
     ) {
         let before = self.events.len();
@@ -86,7 +86,7 @@ impl<'n> Taking<'n> {
     }
 
     /// Refuses an action that needs a person's approval, if a name on the way to it was corrected.
-    fn check_exact(&self, from: usize, is_slip: bool, role: ElementRole) -> Result<(), Box<Problem>> {
+    fn check_exact(&self, from: usize, is_slip: bool, role: ElementRole) -> Result<(), Box<TextProblem>> {
         let taken = self.events.get(from..).unwrap_or_default();
         let slip = taken.iter().find_map(|event| match event {
             ExtractEvent::Repair(repaired) if repaired.repair == RepairKind::Name => Some(repaired),
@@ -100,16 +100,16 @@ impl<'n> Taking<'n> {
 
     fn report_repair(&mut self, repair: RepairKind, place: Place, written: &str, meant: &str) {
         let (written, meant) = (written.to_owned(), meant.to_owned());
-        self.events.push(ExtractEvent::Repair(Box::new(Repaired { repair, place, written, meant })));
+        self.events.push(ExtractEvent::Repair(Box::new(NameRepair { repair, place, written, meant })));
     }
 
     /// Decides which of the elements with one name is meant. If that is unclear, reports a problem.
     fn resolve(
         &mut self,
-        piece: &Piece<'_>,
-        head: &Head<'_>,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
         local: &str,
-        addressed: &Addressed,
+        addressed: &MessageAddress,
     ) -> Option<&'n KnownElement> {
         let group = self.names.find_elements(local);
         let by_name_alone = group.iter().find(|known| known.ns.is_empty());
@@ -124,7 +124,7 @@ impl<'n> Taking<'n> {
                 let place =
                     if ns.is_empty() { "no namespace".to_owned() } else { format!("the namespace {ns}") };
                 let message = format!("nothing named <{}> is known in {place}", head.local);
-                let problem = Problem::new(ProblemSlug::UnknownAction, piece.start, message)
+                let problem = TextProblem::new(ProblemSlug::UnknownAction, piece.start, message)
                     .with_element(head.written)
                     .with_expected(format!("the namespace {}", right.join(" or ")))
                     .with_fix(format!("write <{local}> without a namespace"));
@@ -151,10 +151,10 @@ impl<'n> Taking<'n> {
     /// The first element of a new thread goes to one.
     fn for_one(
         &mut self,
-        piece: &Piece<'_>,
-        head: &Head<'_>,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
         known: &'n KnownElement,
-        addressed: &Addressed,
+        addressed: &MessageAddress,
     ) -> Option<&'n KnownElement> {
         let is_said = addressed.to.is_some() || addressed.thread.is_some();
         let says_itself = !known.has_to && !addressed.is_inner && head.read_attribute("to").is_some();
@@ -171,56 +171,56 @@ impl<'n> Taking<'n> {
         Some(known)
     }
 
-    fn report_unknown(&mut self, piece: &Piece<'_>, head: &Head<'_>) {
+    fn report_unknown(&mut self, piece: &MarkupPiece<'_>, head: &ElementHead<'_>) {
         let problem = unknown_action(self.names, head.written, piece.start);
         self.report_problem(problem);
     }
 
-    fn report_unreadable(&mut self, piece: &Piece<'_>, name: &str) {
+    fn report_unreadable(&mut self, piece: &MarkupPiece<'_>, name: &str) {
         let problem = describe_malformed(piece, self.limits, name);
         self.report_problem(problem);
     }
 
     /// One wrapper with one action.
-    fn take_wrapper(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) {
+    fn take_wrapper(&mut self, piece: &MarkupPiece<'_>, head: &ElementHead<'_>, depth: usize) {
         let Some(parts) = split_parts(piece.raw) else { return self.report_unreadable(piece, head.written) };
         let inner = match parts.as_slice() {
-            [Part::Element(range)] => piece.raw.get(range.clone()),
+            [ContentPart::Element(range)] => piece.raw.get(range.clone()),
             _ => None,
         };
         let is_action = |raw: &&str| {
-            let role = Head::read(raw).and_then(|head| match self.names.find_meaning(head.local) {
-                Meant::Group { local, .. } => self.names.find_role(&local),
-                Meant::Wrapper | Meant::Unknown => None,
+            let role = ElementHead::read(raw).and_then(|head| match self.names.find_meaning(head.local) {
+                NameMeaning::Group { local, .. } => self.names.find_role(&local),
+                NameMeaning::Wrapper | NameMeaning::Unknown => None,
             });
             role.is_some_and(|role| !matches!(role, ElementRole::Thinking | ElementRole::Thought))
         };
-        let (Some(raw), Some(Part::Element(range))) = (inner.filter(is_action), parts.first()) else {
+        let (Some(raw), Some(ContentPart::Element(range))) = (inner.filter(is_action), parts.first()) else {
             let message = format!("<{}> is not an action, and does not hold exactly one", head.written);
             let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
-            let problem = Problem::new(ProblemSlug::WrapperAsTool, piece.start, message)
+            let problem = TextProblem::new(ProblemSlug::WrapperAsTool, piece.start, message)
                 .with_element(head.written)
                 .with_expected(format!("one of <{}>", known.join(">, <")))
                 .with_fix(format!("write the action itself, without <{}> around it", head.written));
             return self.report_problem(problem);
         };
-        let inner = Piece { raw, start: piece.place_of(range.start), scope: piece.scope.enter(head) };
+        let inner = MarkupPiece { raw, start: piece.place_of(range.start), scope: piece.scope.enter(head) };
         let before = self.events.len();
         self.report_repair(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
-        self.take_element(&inner, &Addressed::default(), depth + 1);
+        self.take_element(&inner, &MessageAddress::default(), depth + 1);
         if self.events.iter().skip(before).any(|event| matches!(event, ExtractEvent::Problem(_))) {
             let taken = self.events.split_off(before);
             self.events.extend(taken.into_iter().filter(|event| !matches!(event, ExtractEvent::Repair(_))));
         }
     }
 
-    fn take_thinking(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+    fn take_thinking(&mut self, piece: &MarkupPiece<'_>) -> Result<(), Box<TextProblem>> {
         let span = find_content(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
         self.events.push(ExtractEvent::Thinking(span));
         Ok(())
     }
 
-    fn take_thought(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+    fn take_thought(&mut self, piece: &MarkupPiece<'_>) -> Result<(), Box<TextProblem>> {
         let range = find_content(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
         let text = decode_entities(piece.raw.get(range.clone()).unwrap_or_default());
         self.events
@@ -228,24 +228,30 @@ impl<'n> Taking<'n> {
         Ok(())
     }
 
-    fn take_completion(&mut self, piece: &Piece<'_>, head: &Head<'_>) -> Result<(), Box<Problem>> {
+    fn take_completion(
+        &mut self,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
+    ) -> Result<(), Box<TextProblem>> {
         if let Err(fault) = gate::check(piece.raw.as_bytes(), self.limits) {
             let offset = fault.place.offset;
             let place = piece.place_of(offset);
-            return Err(Box::new(Problem::from_refusal(fault, place, head.written, offset >= head.end)));
+            return Err(Box::new(TextProblem::from_refusal(fault, place, head.written, offset >= head.end)));
         }
         let parts = split_parts(piece.raw).unwrap_or_default();
         let missing = |place, message: &str| {
             let fix = "write <attempt_completion><result>…</result></attempt_completion>";
-            Problem::new(ProblemSlug::ContentMissing, place, message).with_element(head.written).with_fix(fix)
+            TextProblem::new(ProblemSlug::ContentMissing, place, message)
+                .with_element(head.written)
+                .with_fix(fix)
         };
         let mut result = None;
         for part in &parts {
             match part {
-                Part::Element(range) if result.is_none() && is_named(piece, range, "result") => {
+                ContentPart::Element(range) if result.is_none() && is_named(piece, range, "result") => {
                     result = Some(range.clone());
                 }
-                Part::Element(range) | Part::Text(range) => {
+                ContentPart::Element(range) | ContentPart::Text(range) => {
                     let message = "<attempt_completion> holds something beside one <result>";
                     return Err(Box::new(missing(piece.place_of(range.start), message)));
                 }
@@ -268,7 +274,12 @@ impl<'n> Taking<'n> {
     }
 
     /// The own root tag: thoughts, plans and actions.
-    fn take_own(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+    fn take_own(
+        &mut self,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
+        depth: usize,
+    ) -> Result<(), Box<TextProblem>> {
         let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
         let found = split_parts(piece.raw).filter(|_| depth < OWN_DEPTH);
         let Some(parts) = found else {
@@ -279,7 +290,7 @@ impl<'n> Taking<'n> {
         let before = self.events.len();
         for part in parts {
             match part {
-                Part::Text(range) => {
+                ContentPart::Text(range) => {
                     let raw = piece.raw.get(range.clone()).unwrap_or_default();
                     let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
                     let start = add_place(piece.start, ruler.place(range.start + lead));
@@ -290,11 +301,11 @@ impl<'n> Taking<'n> {
                         text: decode_entities(raw),
                     })));
                 }
-                Part::Element(range) => {
+                ContentPart::Element(range) => {
                     let start = add_place(piece.start, ruler.place(range.start));
                     let raw = piece.raw.get(range).unwrap_or_default();
-                    let child = Piece { raw, start, scope: scope.clone() };
-                    self.take_element(&child, &Addressed::default(), depth + 1);
+                    let child = MarkupPiece { raw, start, scope: scope.clone() };
+                    self.take_element(&child, &MessageAddress::default(), depth + 1);
                 }
             }
         }
@@ -307,45 +318,50 @@ impl<'n> Taking<'n> {
     }
 
     /// `<message><meta><to>…</to><thread>…</thread></meta>payload</message>`.
-    fn take_message(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+    fn take_message(
+        &mut self,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
+        depth: usize,
+    ) -> Result<(), Box<TextProblem>> {
         let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
         let Some(parts) = split_parts(piece.raw) else {
             return Err(Box::new(describe_malformed(piece, &limits, head.written)));
         };
-        let mut addressed = Addressed::default();
+        let mut addressed = MessageAddress::default();
         let mut payload = None;
         let mut is_right = head.attributes.iter().all(|(name, ..)| name.starts_with("xmlns"));
         for part in parts {
             match part {
-                Part::Element(range) if is_named(piece, &range, "meta") => {
-                    addressed = Addressed::read(piece.raw.get(range).unwrap_or_default());
+                ContentPart::Element(range) if is_named(piece, &range, "meta") => {
+                    addressed = MessageAddress::read(piece.raw.get(range).unwrap_or_default());
                 }
-                Part::Element(range) if payload.is_none() => payload = Some(range),
-                Part::Element(_) | Part::Text(_) => is_right = false,
+                ContentPart::Element(range) if payload.is_none() => payload = Some(range),
+                ContentPart::Element(_) | ContentPart::Text(_) => is_right = false,
             }
         }
         let Some(range) = payload.filter(|_| is_right) else {
             let message = "a <message> holds <meta> and one payload, and has no attributes";
             let fix = "write <message><meta><to>…</to></meta>, then the payload, then </message>";
-            let problem = Problem::new(ProblemSlug::ToolPayloadInvalid, piece.start, message);
+            let problem = TextProblem::new(ProblemSlug::ToolPayloadInvalid, piece.start, message);
             return Err(Box::new(problem.with_element(head.written).with_fix(fix)));
         };
         let scope = piece.scope.enter(head).without_default();
         let raw = piece.raw.get(range.clone()).unwrap_or_default();
-        let inner = Piece { raw, start: piece.place_of(range.start), scope };
+        let inner = MarkupPiece { raw, start: piece.place_of(range.start), scope };
         self.take_element(&inner, &addressed, depth + 1);
         Ok(())
     }
 
     fn take_action(
         &mut self,
-        piece: &Piece<'_>,
-        head: &Head<'_>,
+        piece: &MarkupPiece<'_>,
+        head: &ElementHead<'_>,
         known: &KnownElement,
         slip: Option<&str>,
-        addressed: &Addressed,
-    ) -> Result<(), Box<Problem>> {
-        let mut graft = Graft::new(piece.raw, head, &piece.scope);
+        addressed: &MessageAddress,
+    ) -> Result<(), Box<TextProblem>> {
+        let mut graft = MarkupEdits::new(piece.raw, head, &piece.scope);
         if let Some(local) = slip {
             graft.rename(local);
         }
@@ -363,7 +379,7 @@ impl<'n> Taking<'n> {
         let payload = Payload::read(origin.edited_markup().as_bytes(), self.limits).map_err(|fault| {
             let place = origin.of_edited(fault.place.offset);
             let is_inside = place.offset >= piece.start.offset + head.end;
-            Box::new(Problem::from_refusal(fault, place, head.written, is_inside))
+            Box::new(TextProblem::from_refusal(fault, place, head.written, is_inside))
         })?;
         let action = ExtractedAction {
             role: known.role,
@@ -381,11 +397,15 @@ impl<'n> Taking<'n> {
     }
 
     /// Resolves the initial payload of a new thread like an action, but leaves it in its place.
-    fn initial_payload(&mut self, piece: &Piece<'_>, graft: &mut Graft<'_>) -> Result<(), Box<Problem>> {
+    fn initial_payload(
+        &mut self,
+        piece: &MarkupPiece<'_>,
+        graft: &mut MarkupEdits<'_>,
+    ) -> Result<(), Box<TextProblem>> {
         let elements = |raw: &str| -> Vec<Range<usize>> {
             let all = split_parts(raw).unwrap_or_default();
             all.into_iter()
-                .filter_map(|part| if let Part::Element(it) = part { Some(it) } else { None })
+                .filter_map(|part| if let ContentPart::Element(it) = part { Some(it) } else { None })
                 .collect()
         };
         let around = elements(piece.raw).into_iter().find(|range| is_named(piece, range, "initial-payload"));
@@ -395,21 +415,21 @@ impl<'n> Taking<'n> {
         let [inner] = within.as_slice() else { return Ok(()) };
         let from = around.start + inner.start;
         let raw = piece.raw.get(from..around.start + inner.end).unwrap_or_default();
-        let Some(head) = Head::read(raw) else { return Ok(()) };
+        let Some(head) = ElementHead::read(raw) else { return Ok(()) };
         if head.read_namespace().is_some() || !head.prefix.is_empty() {
             return Ok(());
         }
         let place = piece.place_of(from);
-        let child = Piece { raw, start: place, scope: Scope::default() };
+        let child = MarkupPiece { raw, start: place, scope: NamespaceScope::default() };
         let (local, misspelt) = match self.names.find_meaning(head.local) {
-            Meant::Group { local, misspelt } => (local, misspelt),
-            Meant::Wrapper | Meant::Unknown => {
+            NameMeaning::Group { local, misspelt } => (local, misspelt),
+            NameMeaning::Wrapper | NameMeaning::Unknown => {
                 return Err(Box::new(unknown_action(self.names, head.written, place)));
             }
         };
         let before = self.events.len();
-        let to = Head::read(outer).and_then(|head| head.read_attribute("to")).map(Cow::into_owned);
-        let inner_payload = Addressed { to, is_inner: true, ..Addressed::default() };
+        let to = ElementHead::read(outer).and_then(|head| head.read_attribute("to")).map(Cow::into_owned);
+        let inner_payload = MessageAddress { to, is_inner: true, ..MessageAddress::default() };
         let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
             let told = self.events.pop();
             self.events.truncate(before);
@@ -418,7 +438,7 @@ impl<'n> Taking<'n> {
                 _ => Ok(()),
             };
         };
-        let mut inner = Graft::new(raw, &head, &child.scope);
+        let mut inner = MarkupEdits::new(raw, &head, &child.scope);
         if misspelt {
             inner.rename(&local);
             self.report_repair(RepairKind::Name, place, head.written, &local);
@@ -433,23 +453,23 @@ impl<'n> Taking<'n> {
 
 /// The recipient that a message names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Addressed {
+pub(super) struct MessageAddress {
     to: Option<String>,
     thread: Option<String>,
     /// Whether the element is the payload of a new thread. The element around it names the recipient.
     is_inner: bool,
 }
 
-impl Addressed {
+impl MessageAddress {
     fn read(meta: &str) -> Self {
         let value = |name: &str| {
             let parts = split_parts(meta)?;
             let found = parts.into_iter().find_map(|part| match part {
-                Part::Element(range) => {
+                ContentPart::Element(range) => {
                     let raw = meta.get(range)?;
-                    Head::read(raw).filter(|head| head.local == name).and_then(|_| text_of(raw))
+                    ElementHead::read(raw).filter(|head| head.local == name).and_then(|_| text_of(raw))
                 }
-                Part::Text(_) => None,
+                ContentPart::Text(_) => None,
             });
             found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
         };
@@ -457,9 +477,9 @@ impl Addressed {
     }
 }
 
-fn is_named(piece: &Piece<'_>, range: &Range<usize>, local: &str) -> bool {
+fn is_named(piece: &MarkupPiece<'_>, range: &Range<usize>, local: &str) -> bool {
     let raw = piece.raw.get(range.clone()).unwrap_or_default();
-    Head::read(raw).is_some_and(|head| head.local == local)
+    ElementHead::read(raw).is_some_and(|head| head.local == local)
 }
 
 /// The name at the beginning of markup, even if its start tag cannot be read.
@@ -468,10 +488,10 @@ fn start_name(raw: &str) -> String {
 }
 
 fn element_name(raw: &str) -> String {
-    Head::read(raw).map(|head| head.written.to_owned()).unwrap_or_default()
+    ElementHead::read(raw).map(|head| head.written.to_owned()).unwrap_or_default()
 }
 
-fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> TextSpan {
+fn part_span(piece: &MarkupPiece<'_>, range: &Range<usize>) -> TextSpan {
     let start = piece.start.after(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
     TextSpan { start, end: piece.start.offset + range.end }
 }

@@ -5,40 +5,40 @@
 //! guesses where text ends: content that mixes both, or that holds a tag which may end it, is refused. The markup of
 //! a block comes in; the edits that escape it, or a problem, go out.
 
-use super::events::{Problem, ProblemSlug};
-use super::ground::Ground;
-use super::held::Held;
-use super::names::{ElementRole, KnownNames, Meant};
-use super::origin::Edit;
-use super::outline::Head;
-use super::tag::{Scan, Tag, find_local};
+use super::events::{ProblemSlug, TextProblem};
+use super::ground::ContentGround;
+use super::held::HeldText;
+use super::names::{ElementRole, KnownNames, NameMeaning};
+use super::origin::MarkupEdit;
+use super::outline::ElementHead;
+use super::tag::{TagReading, TagScan, find_local};
 use crate::{DocumentLimits, Place, gate, writer};
 
 /// The unescaped text of a block.
 #[derive(Debug)]
-pub(super) enum Verbatim {
+pub(super) enum VerbatimBlock {
     /// Nothing.
     None,
     /// An element with this name holds only text and has no end tag in the block.
     Open(String),
     /// Text that is taken as written.
-    Taken(Taken),
+    Taken(VerbatimText),
     /// Text that cannot be accepted.
-    Refused(Box<Problem>),
+    Refused(Box<TextProblem>),
 }
 
 /// Text that is taken as written.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct VerbatimText {
     /// The edits that escape it, in the order of the markup.
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<MarkupEdit>,
     /// The elements that hold it.
-    pub(super) elements: Vec<Element>,
+    pub(super) elements: Vec<VerbatimElement>,
 }
 
 /// An element whose text is taken as written.
 #[derive(Debug, Clone)]
-pub(super) struct Element {
+pub(super) struct VerbatimElement {
     /// Its name as written.
     pub(super) name: String,
     /// Its first raw character, in bytes of the markup.
@@ -53,10 +53,10 @@ pub(super) fn find_raw_signs(
     limits: &DocumentLimits,
     raw: &str,
     start: Place,
-) -> Verbatim {
-    let role = Head::read(raw).and_then(|head| match names.find_meaning(head.local) {
-        Meant::Group { local, .. } => names.find_role(&local),
-        Meant::Wrapper | Meant::Unknown => None,
+) -> VerbatimBlock {
+    let role = ElementHead::read(raw).and_then(|head| match names.find_meaning(head.local) {
+        NameMeaning::Group { local, .. } => names.find_role(&local),
+        NameMeaning::Wrapper | NameMeaning::Unknown => None,
     });
     let is_plain = match role {
         Some(ElementRole::Thinking | ElementRole::Thought) => true,
@@ -65,15 +65,15 @@ pub(super) fn find_raw_signs(
         _ => !raw.bytes().skip(1).any(|byte| matches!(byte, b'<' | b'&')),
     };
     if is_plain {
-        return Verbatim::None;
+        return VerbatimBlock::None;
     }
-    let held = Held::from_bytes(raw.as_bytes(), Place::START);
-    let mut walk = Walk { names, raw, start, held, open: Vec::new(), taken: Taken::default() };
+    let held = HeldText::from_bytes(raw.as_bytes(), Place::START);
+    let mut walk = VerbatimWalk { names, raw, start, held, open: Vec::new(), taken: VerbatimText::default() };
     match walk.read_block() {
-        Ok(()) if walk.taken.edits.is_empty() => Verbatim::None,
-        Ok(()) => Verbatim::Taken(walk.taken),
-        Err(Stopped::Open(name)) => Verbatim::Open(name),
-        Err(Stopped::Refused(problem)) => Verbatim::Refused(problem),
+        Ok(()) if walk.taken.edits.is_empty() => VerbatimBlock::None,
+        Ok(()) => VerbatimBlock::Taken(walk.taken),
+        Err(WalkStop::Open(name)) => VerbatimBlock::Open(name),
+        Err(WalkStop::Refused(problem)) => VerbatimBlock::Refused(problem),
     }
 }
 
@@ -81,15 +81,15 @@ pub(super) fn find_raw_signs(
 pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 
 /// Unescaped text, together with another fault that needs a fix.
-pub(super) fn describe_combined(element: &str, place: Place, what: &str) -> Problem {
+pub(super) fn describe_combined(element: &str, place: Place, what: &str) -> TextProblem {
     let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
-    Problem::new(ProblemSlug::Malformed, place, message)
+    TextProblem::new(ProblemSlug::Malformed, place, message)
         .with_element(element)
         .with_fix(format!("{FIX}, and correct the other"))
 }
 
 /// The first end tag of that name without a start tag. The count starts again at each of these ends.
-pub(super) fn find_unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
+pub(super) fn find_unmatched(held: &HeldText, name: &str, ends: &[usize]) -> Option<usize> {
     let (name, mut open, mut ends) = (find_local(name.as_bytes()), 0_usize, ends.iter().peekable());
     let mut at = **ends.peek()?;
     while let Some(less) = held.find_byte(at, b'<') {
@@ -113,35 +113,35 @@ pub(super) fn find_unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<
 }
 
 /// The tag that begins at a `<`, and its end.
-fn read_tag(held: &Held, at: usize) -> Option<(Tag, usize)> {
-    let mut tag = Tag::begin_at(held, at).ok()??;
+fn read_tag(held: &HeldText, at: usize) -> Option<(TagReading, usize)> {
+    let mut tag = TagReading::begin_at(held, at).ok()??;
     loop {
         match tag.read_on(held) {
-            Scan::Named => {}
-            Scan::Whole(end) => return Some((tag, end)),
-            Scan::More | Scan::Broken(_) => return None,
+            TagScan::Named => {}
+            TagScan::Whole(end) => return Some((tag, end)),
+            TagScan::More | TagScan::Broken(_) => return None,
         }
     }
 }
 
-struct Walk<'n> {
+struct VerbatimWalk<'n> {
     names: &'n KnownNames,
     raw: &'n str,
     start: Place,
-    held: Held,
+    held: HeldText,
     /// The open elements with their names as written.
-    open: Vec<(&'n str, Ground)>,
-    taken: Taken,
+    open: Vec<(&'n str, ContentGround)>,
+    taken: VerbatimText,
 }
 
 /// Why reading the markup stops.
-enum Stopped {
+enum WalkStop {
     Open(String),
-    Refused(Box<Problem>),
+    Refused(Box<TextProblem>),
 }
 
-impl Walk<'_> {
-    fn read_block(&mut self) -> Result<(), Stopped> {
+impl VerbatimWalk<'_> {
+    fn read_block(&mut self) -> Result<(), WalkStop> {
         let mut at = 0;
         while let Some(less) = self.held.find_byte(at, b'<') {
             let rest = self.raw.get(less..).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Walk<'_> {
                 let markup = self.raw.get(less..end).unwrap_or_default();
                 let ground = match self.open.last() {
                     Some((_, around)) => around.enter(self.names, markup),
-                    None => Ground::of_element(self.names, markup),
+                    None => ContentGround::of_element(self.names, markup),
                 };
                 if ground.is_text() {
                     at = self.read_text(name, end, &ground)?;
@@ -188,11 +188,11 @@ impl Walk<'_> {
     }
 
     /// Reads the text of an element from `from` on, and returns where the element has ended.
-    fn read_text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
+    fn read_text(&mut self, name: &str, from: usize, ground: &ContentGround) -> Result<usize, WalkStop> {
         let (mut at, mut has_cdata) = (from, false);
         let (to, end) = loop {
             let less = self.held.find_byte(at, b'<');
-            let less = less.ok_or_else(|| Stopped::Open(name.to_owned()))?;
+            let less = less.ok_or_else(|| WalkStop::Open(name.to_owned()))?;
             at = less + 1;
             if let Some(end) = self.skip_aside(less, "<![CDATA[", "]]>") {
                 (at, has_cdata) = (end, true);
@@ -200,7 +200,7 @@ impl Walk<'_> {
             }
             match read_tag(&self.held, less) {
                 None if self.raw.get(less..).is_some_and(|rest| rest.starts_with("<![CDATA[")) => {
-                    return Err(Stopped::Open(name.to_owned()));
+                    return Err(WalkStop::Open(name.to_owned()));
                 }
                 Some((tag, end)) if tag.closes && tag.name(&self.held) == name.as_bytes() => {
                     break (less, end);
@@ -209,9 +209,9 @@ impl Walk<'_> {
             }
         };
         let content = self.raw.get(from..to).unwrap_or_default();
-        let signs = Signs::from_content(content);
+        let signs = SpecialSigns::from_content(content);
         let Some(first) = signs.raw.first().copied() else { return Ok(end) };
-        if matches!(ground, Ground::Spoken) {
+        if matches!(ground, ContentGround::Spoken) {
             let raw = signs.raw.iter().map(|at| escape_at(content, *at, from));
             self.taken.edits.extend(raw);
             return Ok(end);
@@ -220,28 +220,28 @@ impl Walk<'_> {
             let with = if has_cdata { "a CDATA section" } else { "entities" };
             let message = format!("the text of <{name}> mixes an unescaped < or & with {with}");
             let fix = "put the whole text into one <![CDATA[…]]>";
-            return Err(Stopped::Refused(Box::new(
+            return Err(WalkStop::Refused(Box::new(
                 self.describe_refusal(name, from + first, message).with_fix(fix),
             )));
         }
         if let Some((at, tag)) = self.tag_in(name, from, to) {
             let message = format!("<{tag}> is in the text of <{name}>, so the end of that text is uncertain");
-            return Err(Stopped::Refused(Box::new(self.describe_refusal(name, at, message).with_fix(FIX))));
+            return Err(WalkStop::Refused(Box::new(self.describe_refusal(name, at, message).with_fix(FIX))));
         }
         let signs = content.match_indices(['<', '>', '&', '\r']);
         self.taken.edits.extend(signs.map(|(at, _)| escape_at(content, at, from)));
-        self.taken.elements.push(Element { name: name.to_owned(), raw: from + first, end });
+        self.taken.elements.push(VerbatimElement { name: name.to_owned(), raw: from + first, end });
         Ok(end)
     }
 
-    fn describe_refusal(&self, name: &str, at: usize, message: String) -> Problem {
+    fn describe_refusal(&self, name: &str, at: usize, message: String) -> TextProblem {
         let place = self.start.after(self.raw.as_bytes().get(..at).unwrap_or_default());
-        Problem::new(ProblemSlug::Malformed, place, message).with_element(name)
+        TextProblem::new(ProblemSlug::Malformed, place, message).with_element(name)
     }
 
     /// A tag in the text with the name of the element itself, a sibling, an ancestor or anything known.
     fn tag_in(&self, name: &str, from: usize, to: usize) -> Option<(usize, String)> {
-        let content = Held::from_bytes(self.held.slice(from, to), Place::START);
+        let content = HeldText::from_bytes(self.held.slice(from, to), Place::START);
         let mut at = 0;
         while let Some(less) = content.find_byte(at, b'<') {
             at = less + 1;
@@ -261,13 +261,13 @@ impl Walk<'_> {
 
 /// The special characters of a content outside of CDATA sections.
 #[derive(Debug, Default)]
-struct Signs {
+struct SpecialSigns {
     /// The raw characters.
     raw: Vec<usize>,
     entity: bool,
 }
 
-impl Signs {
+impl SpecialSigns {
     fn from_content(content: &str) -> Self {
         let (mut signs, mut at) = (Self::default(), 0);
         while let Some(found) = content.get(at..).and_then(|rest| rest.find(['<', '&'])) {
@@ -298,8 +298,8 @@ fn is_entity(text: &str) -> bool {
 }
 
 /// The edit that escapes the character at an offset of content that begins at `from`.
-fn escape_at(content: &str, at: usize, from: usize) -> Edit {
+fn escape_at(content: &str, at: usize, from: usize) -> MarkupEdit {
     let mut with = Vec::new();
     writer::escape(&mut with, content.get(at..at + 1).unwrap_or_default(), false);
-    Edit { part: from + at..from + at + 1, with: String::from_utf8_lossy(&with).into_owned() }
+    MarkupEdit { part: from + at..from + at + 1, with: String::from_utf8_lossy(&with).into_owned() }
 }

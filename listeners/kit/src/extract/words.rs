@@ -2,33 +2,36 @@
 //!
 //! It never decides. An element and its place come in; a problem goes out.
 
-use super::events::{Problem, ProblemSlug, Repaired};
+use super::events::{NameRepair, ProblemSlug, TextProblem};
 use super::names::{KnownElement, KnownNames};
-use super::outline::Head;
-use super::piece::Piece;
+use super::outline::ElementHead;
+use super::piece::MarkupPiece;
 use crate::{DocumentLimits, Place, gate};
 
 /// The gate's report on markup that cannot be read.
-pub(super) fn describe_malformed(piece: &Piece<'_>, limits: &DocumentLimits, name: &str) -> Problem {
+pub(super) fn describe_malformed(
+    piece: &MarkupPiece<'_>,
+    limits: &DocumentLimits,
+    name: &str,
+) -> TextProblem {
     match gate::check(piece.raw.as_bytes(), limits) {
         Err(fault) => {
             let place = piece.place_of(fault.place.offset);
-            let is_inside = Head::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);
-            Problem::from_refusal(fault, place, name, is_inside)
+            let is_inside = ElementHead::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);
+            TextProblem::from_refusal(fault, place, name, is_inside)
         }
-        Ok(()) => {
-            Problem::new(ProblemSlug::Malformed, piece.start, "the element cannot be read").with_element(name)
-        }
+        Ok(()) => TextProblem::new(ProblemSlug::Malformed, piece.start, "the element cannot be read")
+            .with_element(name),
     }
 }
 
 /// An element that is not known.
-pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) -> Problem {
+pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) -> TextProblem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.find_nearest(local);
     let known: Vec<&str> = names.actions().collect();
     let problem =
-        Problem::new(ProblemSlug::UnknownAction, place, format!("<{written}> is not a known action"))
+        TextProblem::new(ProblemSlug::UnknownAction, place, format!("<{written}> is not a known action"))
             .with_element(written)
             .with_expected(format!("one of <{}>", known.join(">, <")));
     let problem = match near.first() {
@@ -39,10 +42,10 @@ pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) ->
 }
 
 /// A corrected name of an action that needs a person's approval. Only its exact name is accepted.
-pub(super) fn describe_inexact(repaired: &Repaired) -> Problem {
-    let Repaired { written, meant, place, .. } = repaired;
+pub(super) fn describe_inexact(repaired: &NameRepair) -> TextProblem {
+    let NameRepair { written, meant, place, .. } = repaired;
     let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");
-    Problem::new(ProblemSlug::UnknownAction, *place, message)
+    TextProblem::new(ProblemSlug::UnknownAction, *place, message)
         .with_element(written)
         .with_expected(format!("<{meant}>"))
         .with_fix(format!("write <{meant}> if that was meant"))
@@ -50,17 +53,18 @@ pub(super) fn describe_inexact(repaired: &Repaired) -> Problem {
 }
 
 pub(super) fn describe_ambiguous(
-    piece: &Piece<'_>,
-    head: &Head<'_>,
+    piece: &MarkupPiece<'_>,
+    head: &ElementHead<'_>,
     group: &[KnownElement],
     is_inner: bool,
-) -> Problem {
+) -> TextProblem {
     let takers: Vec<&str> = group.iter().flat_map(|known| &known.takers).map(String::as_str).collect();
     let message = match group.len() {
         1 => format!("<{}> is taken by {} peers", head.written, takers.len()),
         many => format!("<{}> may mean {many} elements", head.written),
     };
-    let problem = Problem::new(ProblemSlug::AmbiguousAction, piece.start, message).with_element(head.written);
+    let problem =
+        TextProblem::new(ProblemSlug::AmbiguousAction, piece.start, message).with_element(head.written);
     let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
     let bearer = if is_inner { "initial-payload" } else { head.written };
     match takers.first() {

@@ -10,18 +10,18 @@ use super::held::{DocumentFault, HeldDelivery};
 use crate::Fault;
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
-use crate::turn::{Pump, Turn};
+use crate::turn::{PumpLink, Turn};
 
 /// The author's function.
-pub(super) type Answering = Box<dyn Fn(&mut Turn<'_>) -> ReplyContent + Send + Sync>;
+pub(super) type AnswerFunction = Box<dyn Fn(&mut Turn<'_>) -> ReplyContent + Send + Sync>;
 
 /// Answers a delivery with the function's result. The function runs on a thread for blocking work.
-pub(super) async fn answer_delivery(held: HeldDelivery, answer: Arc<Answering>) {
+pub(super) async fn answer_delivery(held: HeldDelivery, answer: Arc<AnswerFunction>) {
     let held = Arc::new(held);
     let (in_hand, runtime) = (held.clone(), Handle::current());
     let work = tokio::task::spawn_blocking(move || {
         let asked = in_hand.delivery().clone();
-        let mut call = Call { held: in_hand, runtime, answer: None };
+        let mut call = CallLine { held: in_hand, runtime, answer: None };
         let mut turn = Turn::new(asked, &mut call);
         let said = answer(&mut turn);
         match turn.into_error() {
@@ -44,13 +44,13 @@ fn build_failure(code: &str, words: &str) -> ReplyContent {
 }
 
 /// The line of one delivery, for the thread that works on it.
-struct Call {
+struct CallLine {
     held: Arc<HeldDelivery>,
     runtime: Handle,
     answer: Option<PumpAnswer>,
 }
 
-impl Pump for Call {
+impl PumpLink for CallLine {
     fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
         let document = word.document().map_err(as_io_error)?;
         if let ListenerDocument::Progress { .. } = word {

@@ -19,7 +19,7 @@ const QUIET: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// A connection that is open or is being made again.
-pub(super) struct Connection {
+pub(super) struct WorkerConnection {
     pub(super) client: Client,
     /// Counts the reconnects.
     pub(super) made: watch::Receiver<u64>,
@@ -31,7 +31,7 @@ pub(super) fn choose_pause(tries: u32) -> Duration {
 }
 
 /// Connects. While no broker listens, it keeps trying.
-pub(super) async fn connect(worker: &Worker) -> Result<Connection, WorkerFault> {
+pub(super) async fn connect(worker: &Worker) -> Result<WorkerConnection, WorkerFault> {
     let read = |url: &str| {
         url.parse::<ServerAddr>().map_err(|_| {
             WorkerFault::Told(format!("{url:?} is not the address of a broker, such as nats://HOST:4222"))
@@ -54,7 +54,7 @@ pub(super) async fn connect(worker: &Worker) -> Result<Connection, WorkerFault> 
         let (count, made) = watch::channel(0);
         let tried = build_options(worker, seed.as_deref(), count).connect(servers.clone()).await;
         let error = match tried {
-            Ok(client) => return Ok(Connection { client, made }),
+            Ok(client) => return Ok(WorkerConnection { client, made }),
             Err(error) => error,
         };
         match error.kind() {

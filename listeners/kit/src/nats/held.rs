@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::connection::choose_pause;
 use super::news::WorkerEvent;
-use super::work::House;
+use super::work::WorkerState;
 use crate::envelope::Delivered;
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
@@ -48,7 +48,7 @@ pub enum DocumentFault {
 /// A delivery that was received. It is renewed as long as the future that received it runs. If that future ends
 /// without [`HeldDelivery::send_reply`] or [`HeldDelivery::send_gone`], the broker tells the pump that no worker handled the delivery.
 pub struct HeldDelivery {
-    house: Arc<House>,
+    house: Arc<WorkerState>,
     asked: Delivered,
     /// The subject for documents about the delivery.
     said: Subject,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for HeldDelivery {
 impl HeldDelivery {
     /// A delivery that has just come.
     fn new(
-        house: Arc<House>,
+        house: Arc<WorkerState>,
         asked: Delivered,
         (said, message): (Subject, Subject),
         called_back: watch::Receiver<bool>,
@@ -215,7 +215,7 @@ impl HeldDelivery {
     }
 }
 
-impl House {
+impl WorkerState {
     /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
     /// worker handled it.
     pub(super) fn read_delivery(self: &Arc<Self>, message: Message) -> Option<HeldDelivery> {
@@ -251,7 +251,7 @@ impl Drop for HeldDelivery {
 
 /// Sends the same document, with pauses, until it is answered or the caller stops waiting.
 async fn until_answered(
-    house: &House,
+    house: &WorkerState,
     subject: &Subject,
     document: &[u8],
     gone: Option<&str>,

@@ -42,9 +42,9 @@ use crate::turn::Turn;
 
 pub use held::{DocumentFault, GONE, HeldDelivery, UNSTARTED};
 pub use news::{WorkerEvent, WorkerFault};
-use service::Shown;
-use slot::{Slot, Working};
-use work::House;
+use service::ServiceDescription;
+use slot::{WorkFunction, WorkerSlot};
+use work::WorkerState;
 
 /// The most deliveries that one process works on at once.
 const SLOTS: usize = 256;
@@ -60,7 +60,7 @@ pub struct Worker {
     pub(crate) key_file: Option<PathBuf>,
     slots: usize,
     renew: Duration,
-    shown: Shown,
+    shown: ServiceDescription,
     tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
     /// The first error in the settings above.
     wrong: Option<WorkerFault>,
@@ -95,7 +95,7 @@ impl Worker {
             key_file: None,
             slots: 1,
             renew: RENEW,
-            shown: Shown::default(),
+            shown: ServiceDescription::default(),
             tell: Arc::new(|news| {
                 // If stderr is gone, no one can read the message.
                 let _gone = writeln!(std::io::stderr(), "{news}");
@@ -272,7 +272,8 @@ impl Worker {
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
         stop: impl Future<Output = ()>,
     ) -> Result<(), WorkerFault> {
-        let answer: Arc<call::Answering> = Arc::new(Box::new(move |turn: &mut Turn<'_>| answer(turn).into()));
+        let answer: Arc<call::AnswerFunction> =
+            Arc::new(Box::new(move |turn: &mut Turn<'_>| answer(turn).into()));
         self.carry(move |held| call::answer_delivery(held, answer.clone()), stop).await
     }
 
@@ -297,8 +298,9 @@ impl Worker {
             () = &mut stop => return Ok(()),
         };
         let (drain, draining) = watch::channel(false);
-        let work: Arc<Working> = Arc::new(Box::new(move |held| Box::pin(work(held))));
-        let house = Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, self.renew));
+        let work: Arc<WorkFunction> = Arc::new(Box::new(move |held| Box::pin(work(held))));
+        let house =
+            Arc::new(WorkerState::new(connection, &self.organism, &self.listener, self.tell, self.renew));
         // All tasks end with this function: the slots before it, the others when it drops them.
         let (mut slots, mut beside) = (JoinSet::new(), JoinSet::new());
         beside.spawn(house.clone().hear_cancels(house.subscribe(house.cancels()).await?));
@@ -307,7 +309,7 @@ impl Worker {
             beside.spawn(service::answer_requests(house.clone(), self.shown.clone(), verb, ear));
         }
         for _ in 0..self.slots {
-            slots.spawn(Slot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
+            slots.spawn(WorkerSlot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
         }
         loop {
             tokio::select! {

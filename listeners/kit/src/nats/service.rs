@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::as_token;
 use super::news::WorkerFault;
-use super::work::{House, next_message};
+use super::work::{WorkerState, next_message};
 use crate::name::QName;
 use crate::schema::SchemaModel;
 
@@ -26,7 +26,7 @@ const TEXT: usize = 1024;
 
 /// What a worker shows about itself.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct ServiceDescription {
     pub(super) version: String,
     pub(super) description: String,
     pub(super) accepts: Vec<QName>,
@@ -36,7 +36,7 @@ pub(super) struct Shown {
     started: jiff::Timestamp,
 }
 
-impl Default for Shown {
+impl Default for ServiceDescription {
     fn default() -> Self {
         Self {
             version: "0.0.0".to_owned(),
@@ -49,7 +49,7 @@ impl Default for Shown {
     }
 }
 
-impl Shown {
+impl ServiceDescription {
     pub(super) fn add_schema(&mut self, xsd: &[u8]) -> Result<(), String> {
         let model = SchemaModel::read(xsd).map_err(|unfit| {
             let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
@@ -105,26 +105,34 @@ impl Shown {
 
 /// The requests of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum ServiceVerb {
     Ping,
     Info,
     Stats,
 }
 
 /// The subjects of the requests.
-pub(super) fn list_subjects(house: &House) -> Vec<(String, Verb)> {
+pub(super) fn list_subjects(house: &WorkerState) -> Vec<(String, ServiceVerb)> {
     let name = as_token(&house.listener);
-    let of = |(word, verb): (&str, Verb)| {
+    let of = |(word, verb): (&str, ServiceVerb)| {
         let all = format!("$SRV.{word}");
         let named = format!("{all}.{name}");
         let one = format!("{named}.{}", house.id);
         [(all, verb), (named, verb), (one, verb)]
     };
-    [("PING", Verb::Ping), ("INFO", Verb::Info), ("STATS", Verb::Stats)].into_iter().flat_map(of).collect()
+    [("PING", ServiceVerb::Ping), ("INFO", ServiceVerb::Info), ("STATS", ServiceVerb::Stats)]
+        .into_iter()
+        .flat_map(of)
+        .collect()
 }
 
 /// Answers requests for as long as the connection lasts.
-pub(super) async fn answer_requests(house: Arc<House>, shown: Shown, verb: Verb, mut ear: Subscriber) {
+pub(super) async fn answer_requests(
+    house: Arc<WorkerState>,
+    shown: ServiceDescription,
+    verb: ServiceVerb,
+    mut ear: Subscriber,
+) {
     while let Some(question) = next_message(&mut ear).await {
         let Some(reply) = question.reply else { continue };
         let answer = answer_request(&house, &shown, verb).to_string();
@@ -133,15 +141,15 @@ pub(super) async fn answer_requests(house: Arc<House>, shown: Shown, verb: Verb,
     }
 }
 
-fn answer_request(house: &House, shown: &Shown, verb: Verb) -> Value {
+fn answer_request(house: &WorkerState, shown: &ServiceDescription, verb: ServiceVerb) -> Value {
     let locals = |all: &[QName]| all.iter().map(|name| &*name.local).collect::<Vec<_>>().join(" ");
     let (word, more) = match verb {
-        Verb::Ping => ("ping", json!({})),
-        Verb::Info => (
+        ServiceVerb::Ping => ("ping", json!({})),
+        ServiceVerb::Info => (
             "info",
             json!({"description": shown.description, "endpoints": [build_endpoint(house, json!({"metadata": shown.describe_endpoint()}))]}),
         ),
-        Verb::Stats => (
+        ServiceVerb::Stats => (
             "stats",
             json!({"started": shown.started.to_string(), "endpoints": [build_endpoint(house, count_endpoint(house))]}),
         ),
@@ -162,7 +170,7 @@ fn answer_request(house: &House, shown: &Shown, verb: Verb) -> Value {
 }
 
 /// The only endpoint: the deliveries, which all workers of the name share.
-fn build_endpoint(house: &House, more: Value) -> Value {
+fn build_endpoint(house: &WorkerState, more: Value) -> Value {
     let mut endpoint = json!({"name": "deliveries", "subject": house.deliveries(), "queue_group": as_token(&house.listener)});
     if let (Value::Object(endpoint), Value::Object(more)) = (&mut endpoint, more) {
         endpoint.extend(more);
@@ -170,7 +178,7 @@ fn build_endpoint(house: &House, more: Value) -> Value {
     endpoint
 }
 
-fn count_endpoint(house: &House) -> Value {
+fn count_endpoint(house: &WorkerState) -> Value {
     let counts = &house.counts;
     let requests = counts.requests.load(Ordering::Relaxed);
     let time = counts.nanoseconds.load(Ordering::Relaxed);

@@ -17,7 +17,7 @@ use super::as_token;
 use super::connection::choose_pause;
 use super::held::HeldDelivery;
 use super::news::WorkerFault;
-use super::work::{House, next_message};
+use super::work::{WorkerState, next_message};
 
 /// The request of a pull: one message, and 5 s of waiting at most. While a pull waits, a delivery may go to a client
 /// that is gone, so the wait is short.
@@ -27,11 +27,12 @@ const WAITS: Duration = Duration::from_secs(5);
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The work on each delivery.
-pub(super) type Working = Box<dyn Fn(HeldDelivery) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub(super) type WorkFunction =
+    Box<dyn Fn(HeldDelivery) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-pub(super) struct Slot {
-    house: Arc<House>,
-    work: Arc<Working>,
+pub(super) struct WorkerSlot {
+    house: Arc<WorkerState>,
+    work: Arc<WorkFunction>,
     ear: Subscriber,
     inbox: String,
     draining: watch::Receiver<bool>,
@@ -44,16 +45,16 @@ pub(super) struct Slot {
     idle: u32,
 }
 
-impl Slot {
+impl WorkerSlot {
     pub(super) async fn open(
-        house: Arc<House>,
-        work: Arc<Working>,
+        house: Arc<WorkerState>,
+        work: Arc<WorkFunction>,
         draining: watch::Receiver<bool>,
-    ) -> Result<Slot, WorkerFault> {
+    ) -> Result<WorkerSlot, WorkerFault> {
         let inbox = house.connection.client.new_inbox();
         let ear = house.subscribe(format!("{inbox}.*")).await?;
         let made = house.connection.made.clone();
-        Ok(Slot {
+        Ok(WorkerSlot {
             house,
             work,
             ear,

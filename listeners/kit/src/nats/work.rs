@@ -12,7 +12,7 @@ use async_nats::{Message, Subject, Subscriber};
 use futures_core::Stream as _;
 
 use super::as_token;
-use super::connection::Connection;
+use super::connection::WorkerConnection;
 use super::in_hand::InHand;
 use super::news::{WorkerEvent, WorkerFault};
 use crate::told::PumpDocument;
@@ -21,15 +21,15 @@ use crate::told::PumpDocument;
 const LAST_ERROR: usize = 512;
 
 /// What the slots of a worker share.
-pub(super) struct House {
-    pub(super) connection: Connection,
+pub(super) struct WorkerState {
+    pub(super) connection: WorkerConnection,
     /// The worker's identity among those of its name.
     pub(super) id: String,
     pub(super) organism: String,
     pub(super) listener: String,
     pub(super) tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
     pub(super) renew: Duration,
-    pub(super) counts: Counts,
+    pub(super) counts: WorkerCounts,
     /// Whether it was reported that nothing is handed out. Every slot finds that out, but one report is enough.
     is_idle: AtomicBool,
     /// The deliveries that slots hold.
@@ -38,14 +38,14 @@ pub(super) struct House {
 
 /// The worker's counters.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct WorkerCounts {
     pub(super) requests: AtomicU64,
     pub(super) errors: AtomicU64,
     pub(super) nanoseconds: AtomicU64,
     pub(super) last_error: Mutex<String>,
 }
 
-impl Counts {
+impl WorkerCounts {
     pub(super) fn count_failure(&self, words: &str) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         let end = words.floor_char_boundary(LAST_ERROR);
@@ -54,9 +54,9 @@ impl Counts {
     }
 }
 
-impl House {
+impl WorkerState {
     pub(super) fn new(
-        connection: Connection,
+        connection: WorkerConnection,
         organism: &str,
         listener: &str,
         tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
@@ -72,7 +72,7 @@ impl House {
             listener,
             tell,
             renew,
-            counts: Counts::default(),
+            counts: WorkerCounts::default(),
             is_idle: AtomicBool::new(false),
             held: Mutex::default(),
         }

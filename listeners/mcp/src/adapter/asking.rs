@@ -76,7 +76,7 @@ fn top_number(call: &str) -> Option<u32> {
 pub(super) struct WaitingCalls(Mutex<VecDeque<WaitingCall>>);
 
 /// What to do after a person has decided.
-pub(super) enum Decided {
+pub(super) enum CallDecision {
     /// Call the tool again with the answers.
     Call(Box<CallToolRequestParams>),
     /// Wait for the result of the open call. The parameters name its tool.
@@ -185,17 +185,17 @@ impl WaitingCalls {
     }
 
     /// What a person decided about a form, as the next turn of its call.
-    pub(super) async fn decide_form(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
+    pub(super) async fn decide_form(&self, asked: &Delivered, own: &str, answers: &Answers) -> CallDecision {
         let Some(waiting) = self.take_call(asked) else {
             let words = "the listener was started again since the server asked a person, so the server's question is \
                          over; send the call again";
-            return Decided::Say(build_failure("mcp.input-lost", words.to_owned()));
+            return CallDecision::Say(build_failure("mcp.input-lost", words.to_owned()));
         };
         let answer = answers.items.first().and_then(|item| item.payload.as_ref());
         if let Some(given) = answer.and_then(form::read_values) {
             return match form::accept_answers(&waiting.questions, &given) {
                 Ok(answers) => waiting.go_on(answers),
-                Err(problem) => Decided::Say(self.send_form(waiting, own, Some(&given), &problem).await),
+                Err(problem) => CallDecision::Say(self.send_form(waiting, own, Some(&given), &problem).await),
             };
         }
         let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();
@@ -211,12 +211,12 @@ impl WaitingCall {
     }
 
     /// How the call goes on with these answers.
-    fn go_on(self, mut answers: BTreeMap<String, Value>) -> Decided {
+    fn go_on(self, mut answers: BTreeMap<String, Value>) -> CallDecision {
         let params = CallToolRequestParams::new(self.tool);
         match self.way {
             AnswerWay::Again { arguments, state } => {
                 let params = params.with_arguments(arguments).with_input_responses(answers);
-                Decided::Call(Box::new(match state {
+                CallDecision::Call(Box::new(match state {
                     Some(state) => params.with_request_state(state),
                     None => params,
                 }))
@@ -227,7 +227,7 @@ impl WaitingCall {
                     // A server that no longer waits ends its call by itself.
                     let _waits = question.answer.send(answer);
                 }
-                Decided::Wait(Box::new(params), Box::new(call))
+                CallDecision::Wait(Box::new(params), Box::new(call))
             }
         }
     }

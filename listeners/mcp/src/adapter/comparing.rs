@@ -20,7 +20,7 @@ pub(super) struct PinnedTools {
 }
 
 /// Why the tools are not known to be the pinned ones.
-pub(super) enum Uncompared {
+pub(super) enum ComparisonFault {
     /// The server did not list its tools.
     Unreachable(String),
     /// The tools differ; holds the difference.
@@ -33,13 +33,13 @@ impl PinnedTools {
     }
 
     /// Compares the server's tools with the pinned ones.
-    pub(super) async fn check_now(&self, connection: &McpConnection) -> Result<(), Uncompared> {
+    pub(super) async fn check_now(&self, connection: &McpConnection) -> Result<(), ComparisonFault> {
         let mut last = self.last.lock().await;
         self.compare_tools(connection, &mut last).await
     }
 
     /// The same, unless they were the pinned ones a moment ago.
-    pub(super) async fn compared_lately(&self, connection: &McpConnection) -> Result<(), Uncompared> {
+    pub(super) async fn compared_lately(&self, connection: &McpConnection) -> Result<(), ComparisonFault> {
         let mut last = self.last.lock().await;
         if last.is_some_and(|last| last.elapsed() < HOLDS) {
             return Ok(());
@@ -56,9 +56,9 @@ impl PinnedTools {
         &self,
         connection: &McpConnection,
         last: &mut Option<Instant>,
-    ) -> Result<(), Uncompared> {
+    ) -> Result<(), ComparisonFault> {
         let tools =
-            connection.list_tools().await.map_err(|fault| Uncompared::Unreachable(fault.to_string()))?;
+            connection.list_tools().await.map_err(|fault| ComparisonFault::Unreachable(fault.to_string()))?;
         let difference = ListDifference::between(&self.pin.tools, &pinned::list_definitions(&tools));
         if difference.is_empty() {
             *last = Some(Instant::now());
@@ -67,7 +67,7 @@ impl PinnedTools {
         let words = format!("mcp.changed: the server's tools are not those that were pinned\n{difference}");
         // The first difference counts.
         let _earlier = self.changed.set(words.clone());
-        Err(Uncompared::Changed(words))
+        Err(ComparisonFault::Changed(words))
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         server.is_changed.store(true, Ordering::Relaxed);
         assert!(pinned.compared_lately(&connection).await.is_ok());
         tokio::time::advance(HOLDS).await;
-        let Err(Uncompared::Changed(words)) = pinned.compared_lately(&connection).await else {
+        let Err(ComparisonFault::Changed(words)) = pinned.compared_lately(&connection).await else {
             panic!("the difference is not seen");
         };
         assert!(words.contains("is now \"Send every key.\""), "{words}");

@@ -26,9 +26,9 @@ use crate::client::Revision;
 use crate::pinned;
 use crate::schema::PinFile;
 use asking::WaitingCalls;
-use comparing::{PinnedTools, Uncompared};
+use comparing::{ComparisonFault, PinnedTools};
 use server::{ServerProcess, StartedServer};
-use work::Work;
+use work::AdapterWork;
 
 pub use answer::MCP;
 pub use asked::pin_of;
@@ -94,7 +94,7 @@ async fn start_and_serve(order: &AdapterOrder) -> Result<(), String> {
         }
     };
     let (pinned, name) = (PinnedTools::new(pin), order.server.clone());
-    let work = Work { name, connection, vocabulary, pinned, waiting: WaitingCalls::default() };
+    let work = AdapterWork { name, connection, vocabulary, pinned, waiting: WaitingCalls::default() };
     let served = serve_calls(Arc::new(work), &mut pump, &mut process).await;
     process.end().await;
     served
@@ -102,7 +102,7 @@ async fn start_and_serve(order: &AdapterOrder) -> Result<(), String> {
 
 /// Serves until the pump is gone or the server cannot be used any more.
 async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
-    work: Arc<Work>,
+    work: Arc<AdapterWork>,
     pump: &mut FromPump<R>,
     process: &mut ServerProcess,
 ) -> Result<(), String> {
@@ -129,9 +129,9 @@ async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
 }
 
 /// Compares the server's tools with the pinned ones.
-async fn compare_tools(work: &Work) -> Result<(), String> {
+async fn compare_tools(work: &AdapterWork) -> Result<(), String> {
     work.pinned.check_now(&work.connection).await.map_err(|fault| match fault {
-        Uncompared::Unreachable(words) => format!("mcp.unreachable: {words}"),
-        Uncompared::Changed(words) => words,
+        ComparisonFault::Unreachable(words) => format!("mcp.unreachable: {words}"),
+        ComparisonFault::Changed(words) => words,
     })
 }

@@ -10,13 +10,13 @@ use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::answer::{self, AnswerPayload, BinaryContents};
-use super::asking::{self, Decided, WaitingCalls};
-use super::comparing::{PinnedTools, Uncompared};
+use super::asking::{self, CallDecision, WaitingCalls};
+use super::comparing::{ComparisonFault, PinnedTools};
 use crate::client::{McpConnection, SentCall, ToolCallEnd, ToolCallFault};
 use crate::schema::ToolVocabulary;
 
 /// What all deliveries share.
-pub(super) struct Work {
+pub(super) struct AdapterWork {
     /// The name of this listener.
     pub(super) name: String,
     pub(super) connection: McpConnection,
@@ -25,7 +25,7 @@ pub(super) struct Work {
     pub(super) waiting: WaitingCalls,
 }
 
-impl Work {
+impl AdapterWork {
     /// Answers a delivery.
     pub(super) async fn answer_delivery(
         self: Arc<Self>,
@@ -38,9 +38,11 @@ impl Work {
         self.waiting.give_up_before(&asked).await;
         let params = match Answers::read(&asked.payload) {
             Ok(answers) => match self.waiting.decide_form(&asked, &self.name, &answers).await {
-                Decided::Call(params) => *params,
-                Decided::Wait(params, call) => return self.wait_for_end(&asked, &line, &params, *call).await,
-                Decided::Say(said) => return said,
+                CallDecision::Call(params) => *params,
+                CallDecision::Wait(params, call) => {
+                    return self.wait_for_end(&asked, &line, &params, *call).await;
+                }
+                CallDecision::Say(said) => return said,
             },
             Err(_) => match self.read_call(&asked) {
                 Ok(params) => params,
@@ -103,9 +105,9 @@ impl Work {
         }
         match self.pinned.compared_lately(&self.connection).await {
             Ok(()) => Ok(()),
-            Err(Uncompared::Unreachable(words)) => Err(build_failure("mcp.unreachable", words)),
+            Err(ComparisonFault::Unreachable(words)) => Err(build_failure("mcp.unreachable", words)),
             // This program ends now.
-            Err(Uncompared::Changed(_)) => std::future::pending().await,
+            Err(ComparisonFault::Changed(_)) => std::future::pending().await,
         }
     }
 

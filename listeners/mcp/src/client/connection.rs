@@ -14,7 +14,7 @@ use rmcp::transport::{DynamicTransportError, IntoTransport, StreamableHttpClient
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::SetOnce;
 
-use super::hearing::Hearing;
+use super::hearing::ServerHearing;
 use super::http::{BoundedHttp, ServerAddress};
 use super::wire::{LINE_BYTES, ServerLines, WireEnd};
 
@@ -91,7 +91,7 @@ pub enum NoConnection {
 
 /// A connection to a server. Its end ends the connection.
 pub struct McpConnection {
-    pub(super) service: RunningService<RoleClient, Hearing>,
+    pub(super) service: RunningService<RoleClient, ServerHearing>,
     pub(super) end: Arc<SetOnce<WireEnd>>,
     /// Whether each request has a connection of its own, so that a call that fails says nothing about others.
     pub(super) is_at_address: bool,
@@ -148,7 +148,7 @@ impl McpConnection {
             Revision::Modern => ClientLifecycleMode::Discover { preferred_versions: modern },
             Revision::Legacy => ClientLifecycleMode::Initialize,
         };
-        let hearing = Hearing::new(revision == Revision::Modern);
+        let hearing = ServerHearing::new(revision == Revision::Modern);
         let serving = serve_client_with_lifecycle(hearing, transport, lifecycle);
         let what = "the first request";
         let service = match tokio::time::timeout(START, serving).await {

@@ -23,7 +23,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
 /// The handler of everything that a server says unasked.
 #[derive(Clone, Default)]
-pub(super) struct Hearing {
+pub(super) struct ServerHearing {
     calls: Arc<Mutex<HashMap<ProgressToken, OpenRoute>>>,
     pub(super) changed: Arc<Notify>,
     /// Whether the server asks a person by a result, and not by a request.
@@ -54,7 +54,7 @@ pub struct PersonQuestion {
 
 /// The way to an open call. While this value lives, progress and questions of the call find it.
 pub(super) struct CallRoute {
-    hearing: Hearing,
+    hearing: ServerHearing,
     token: ProgressToken,
     questions: mpsc::Receiver<PersonQuestion>,
 }
@@ -98,9 +98,9 @@ impl CallRoute {
     }
 }
 
-impl Hearing {
-    pub(super) fn new(is_modern: bool) -> Hearing {
-        Hearing { is_modern, ..Hearing::default() }
+impl ServerHearing {
+    pub(super) fn new(is_modern: bool) -> ServerHearing {
+        ServerHearing { is_modern, ..ServerHearing::default() }
     }
 
     /// The way to a call that was sent.
@@ -165,7 +165,7 @@ fn refuse_question(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }
 
-impl Service<RoleClient> for Hearing {
+impl Service<RoleClient> for ServerHearing {
     /// A server may ask whether we are there, and in an older revision it may ask a person. No model answers here.
     async fn handle_request(
         &self,

@@ -108,13 +108,13 @@ where
             }
             let line = std::mem::take(&mut self.line);
             match read_line(&line) {
-                Heard::Result(message) => return Some(*message),
-                Heard::Other(message) => {
+                ServerLine::Result(message) => return Some(*message),
+                ServerLine::Other(message) => {
                     self.pace.count_line();
                     return Some(*message);
                 }
-                Heard::Unwanted => self.pace.count_line(),
-                Heard::Stray => {
+                ServerLine::Unwanted => self.pace.count_line(),
+                ServerLine::Stray => {
                     self.stray += 1;
                     if self.stray > STRAY_LINES {
                         self.set_end(WireEnd::NoMcp(show_line(&line)));
@@ -155,7 +155,7 @@ async fn next_line<R: AsyncRead + Unpin>(
 }
 
 /// A line as far as it was understood.
-pub(super) enum Heard {
+pub(super) enum ServerLine {
     /// The answer to a request of ours. It is never held up.
     Result(Box<RxJsonRpcMessage<RoleClient>>),
     /// A notification or a request of the server.
@@ -174,26 +174,26 @@ struct MessageHead<'l> {
     id: Option<&'l RawValue>,
 }
 
-pub(super) fn read_line(line: &[u8]) -> Heard {
+pub(super) fn read_line(line: &[u8]) -> ServerLine {
     if line.trim_ascii().is_empty() {
-        return Heard::Unwanted;
+        return ServerLine::Unwanted;
     }
-    let Ok(head) = serde_json::from_slice::<MessageHead<'_>>(line) else { return Heard::Stray };
+    let Ok(head) = serde_json::from_slice::<MessageHead<'_>>(line) else { return ServerLine::Stray };
     let is_wanted = match (&head.method, head.id) {
         (None, Some(_)) => true,
-        (None, None) => return Heard::Stray,
+        (None, None) => return ServerLine::Stray,
         (Some(_), Some(_)) => true,
         (Some(method), None) => {
             matches!(&**method, "notifications/progress" | "notifications/tools/list_changed")
         }
     };
     if !is_wanted {
-        return Heard::Unwanted;
+        return ServerLine::Unwanted;
     }
     match serde_json::from_slice(line) {
-        Ok(message) if head.method.is_none() => Heard::Result(Box::new(message)),
-        Ok(message) => Heard::Other(Box::new(message)),
-        Err(_) => Heard::Stray,
+        Ok(message) if head.method.is_none() => ServerLine::Result(Box::new(message)),
+        Ok(message) => ServerLine::Other(Box::new(message)),
+        Err(_) => ServerLine::Stray,
     }
 }
 

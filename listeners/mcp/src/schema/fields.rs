@@ -8,7 +8,7 @@ use systole_kit::characters::first_illegal;
 use super::names::NameScope;
 use super::read::ShapeReader;
 use super::remark::ToolSide;
-use super::shape::{ListedBase, Shape, ShapeField, ShapeNode, SimpleShape};
+use super::shape::{ElementShape, ListedBase, ShapeField, ShapeNode, SimpleShape};
 use super::simple::count_of;
 use super::trial;
 
@@ -84,7 +84,7 @@ impl ShapeReader<'_> {
         // Keys of JSON have no order here, but the list of the required ones has.
         let rank = |field: &ShapeField| order.iter().position(|key| *key == field.key).unwrap_or(usize::MAX);
         read.sort_by_key(rank);
-        ShapeNode::from_shape(Shape::Object(read))
+        ShapeNode::from_shape(ElementShape::Object(read))
     }
 
     /// An object without a property of its own, if it may have others.
@@ -137,7 +137,9 @@ impl ShapeReader<'_> {
         let value = self.read_part(of, &format!("{place}/additionalProperties"));
         let names = ("minProperties", "maxProperties");
         match self.read_counts(fields, names, place) {
-            Some((least, most)) => ShapeNode::from_shape(Shape::Map { value: Box::new(value), least, most }),
+            Some((least, most)) => {
+                ShapeNode::from_shape(ElementShape::Map { value: Box::new(value), least, most })
+            }
             None => self.as_json(place, names.0, "no number of properties is valid"),
         }
     }
@@ -165,12 +167,14 @@ impl ShapeReader<'_> {
             let about = item.about.take();
             item = ShapeNode {
                 about,
-                ..ShapeNode::from_shape(Shape::Choice(or_null(ShapeNode { nullable: false, ..item })))
+                ..ShapeNode::from_shape(ElementShape::Choice(or_null(ShapeNode { nullable: false, ..item })))
             };
         }
         let names = ("minItems", "maxItems");
         match self.read_counts(fields, names, place) {
-            Some((least, most)) => ShapeNode::from_shape(Shape::List { item: Box::new(item), least, most }),
+            Some((least, most)) => {
+                ShapeNode::from_shape(ElementShape::List { item: Box::new(item), least, most })
+            }
             None => self.as_json(place, names.0, "no number of items is valid"),
         }
     }
@@ -206,7 +210,7 @@ impl ShapeReader<'_> {
         if self.side == ToolSide::Answer || node.nullable {
             return None;
         }
-        let Shape::Value(simple) = &node.shape else { return None };
+        let ElementShape::Value(simple) = &node.shape else { return None };
         let only = match simple {
             SimpleShape::Listed { values, .. } => match values.as_slice() {
                 [only] if is_required => Some(only.clone()),
@@ -238,5 +242,5 @@ fn is_textual(simple: &SimpleShape) -> bool {
 
 /// A value, or `null`, where a missing element would be no item.
 fn or_null(value: ShapeNode) -> Vec<(String, ShapeNode)> {
-    vec![("value".to_owned(), value), ("null".to_owned(), ShapeNode::from_shape(Shape::Null))]
+    vec![("value".to_owned(), value), ("null".to_owned(), ShapeNode::from_shape(ElementShape::Null))]
 }

@@ -31,9 +31,9 @@ pub struct SchemaBreach {
 
 /// A compiled JSON Schema.
 #[derive(Debug)]
-pub(super) struct Judge(Validator);
+pub(super) struct JsonJudge(Validator);
 
-impl Judge {
+impl JsonJudge {
     /// Compiles a schema, or says why it cannot judge.
     pub(super) fn from_schema(schema: &Value) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex()
@@ -59,7 +59,7 @@ impl Judge {
 
 /// The first breach of one value.
 pub(crate) fn judge_once(schema: &Value, value: &Value) -> Result<Option<SchemaBreach>, String> {
-    Judge::from_schema(schema).map(|judge| judge.find_breach(value))
+    JsonJudge::from_schema(schema).map(|judge| judge.find_breach(value))
 }
 
 /// The beginning of a text of any origin, with every hidden character shown.

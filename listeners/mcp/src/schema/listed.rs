@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use systole_kit::characters::first_illegal;
 
 use super::read::ShapeReader;
-use super::shape::{ListedBase, SAFE, Shape, ShapeNode, SimpleShape};
+use super::shape::{ElementShape, ListedBase, SAFE, ShapeNode, SimpleShape};
 use super::trial;
 
 impl ShapeReader<'_> {
@@ -27,7 +27,7 @@ impl ShapeReader<'_> {
             return self.as_json(place, keyword, "it lists objects or lists");
         }
         if nullable && values.iter().all(|value| value.is_null()) {
-            return ShapeNode::from_shape(Shape::Null);
+            return ShapeNode::from_shape(ElementShape::Null);
         }
         let mut members = Vec::new();
         members.extend(read_truths(&values));
@@ -39,7 +39,7 @@ impl ShapeReader<'_> {
             _ => SimpleShape::Union(members),
         };
         match trial::find_refusal(&simple, None) {
-            None => ShapeNode { nullable, ..ShapeNode::from_shape(Shape::Value(simple)) },
+            None => ShapeNode { nullable, ..ShapeNode::from_shape(ElementShape::Value(simple)) },
             Some(reason) => self.as_json(place, keyword, &format!("the schema profile refuses it: {reason}")),
         }
     }
@@ -52,7 +52,7 @@ impl ShapeReader<'_> {
                 rules.remove(keyword);
             }
         }
-        super::judge::Judge::from_schema(&Value::Object(rules))
+        super::judge::JsonJudge::from_schema(&Value::Object(rules))
             .is_ok_and(|judge| judge.find_breach(value).is_none())
     }
 

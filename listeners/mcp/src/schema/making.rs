@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use systole_kit::writer::XmlWriter;
 
-use super::judge::{Judge, shorten_text};
+use super::judge::{JsonJudge, shorten_text};
 use super::names::{self, NameScope};
 use super::read::ShapeReader;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
-use super::shape::{NamedShape, Shape, ShapeField, ShapeNode};
+use super::shape::{ElementShape, NamedShape, ShapeField, ShapeNode};
 use super::tool::{RefusedTool, ToolBounds, ToolDefinition};
 use super::trial;
 use super::write::{self, GlobalElement, XsdWriter};
@@ -48,11 +48,11 @@ pub struct ToolElement {
     pub is_dangerous: bool,
     /// Whether one part holds everything: of the call, of the answer.
     pub(super) has_one_part: [bool; 2],
-    pub(super) judges: [Option<Judge>; 2],
+    pub(super) judges: [Option<JsonJudge>; 2],
 }
 
 /// A payload of the vocabulary: an element, what it stands for, and its content.
-pub(super) struct MadePayload {
+pub(super) struct VocabularyPayload {
     name: String,
     tool: Option<String>,
     is_dangerous: bool,
@@ -61,19 +61,19 @@ pub(super) struct MadePayload {
 }
 
 /// A vocabulary while it is made.
-pub(super) struct Making<'o> {
+pub(super) struct VocabularyBuilder<'o> {
     namespace: &'o str,
     options: &'o VocabularyOptions,
     names: NameScope,
     type_names: NameScope,
     pub(super) types: Vec<NamedShape>,
-    pub(super) payloads: Vec<MadePayload>,
+    pub(super) payloads: Vec<VocabularyPayload>,
     pub(super) elements: Vec<ToolElement>,
     pub(super) remarks: Vec<MappingRemark>,
     pub(super) refused: Vec<RefusedTool>,
 }
 
-impl<'o> Making<'o> {
+impl<'o> VocabularyBuilder<'o> {
     pub(super) fn new(namespace: &'o str, options: &'o VocabularyOptions) -> Self {
         let type_names = NameScope::with_taken(&["bool", "integer", "number"]);
         let (payloads, elements, remarks, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -111,7 +111,7 @@ impl<'o> Making<'o> {
         let (fields, one) = self.build_side(tool, ToolSide::Arguments, &tool.input_schema);
         let words =
             tool.description.clone().filter(|words| !words.trim().is_empty()).or_else(|| tool.title.clone());
-        self.payloads.push(MadePayload {
+        self.payloads.push(VocabularyPayload {
             name: element.clone(),
             tool: Some(tool.name.clone()),
             is_dangerous,
@@ -123,7 +123,7 @@ impl<'o> Making<'o> {
             let (fields, one) = self.build_side(tool, ToolSide::Answer, schema);
             has_one_part = [has_one_part[0], one];
             let about = Some(format!("The answer of {}.", tool.name));
-            self.payloads.push(MadePayload {
+            self.payloads.push(VocabularyPayload {
                 name: answer.clone(),
                 tool: None,
                 is_dangerous: false,
@@ -144,8 +144,8 @@ impl<'o> Making<'o> {
         tool: &ToolDefinition,
         side: ToolSide,
         schema: &Value,
-    ) -> Result<Option<Judge>, String> {
-        match Judge::from_schema(schema) {
+    ) -> Result<Option<JsonJudge>, String> {
+        match JsonJudge::from_schema(schema) {
             Ok(judge) => Ok(Some(judge)),
             Err(_) if leads_out(schema) => {
                 let reason =
@@ -170,16 +170,16 @@ impl<'o> Making<'o> {
         let node = reader.read_schema(schema, "");
         let remarks = std::mem::take(&mut reader.remarks);
         let inside = match &node.shape {
-            Shape::Named(at) => {
+            ElementShape::Named(at) => {
                 self.types.get(*at).and_then(|named| named.node.as_ref()).map(|node| &node.shape)
             }
             shape => Some(shape),
         };
         let (fields, one) = match inside {
-            Some(Shape::Object(fields)) if !node.nullable => (fields.clone(), false),
+            Some(ElementShape::Object(fields)) if !node.nullable => (fields.clone(), false),
             _ => (vec![only_part(side, node)], true),
         };
-        let payload = |fields| MadePayload {
+        let payload = |fields| VocabularyPayload {
             name: "trial".to_owned(),
             tool: None,
             is_dangerous: false,
@@ -222,12 +222,16 @@ fn leads_out(schema: &Value) -> bool {
 }
 
 /// The whole document.
-pub(super) fn write_document(namespace: &str, payloads: &[MadePayload], types: &[NamedShape]) -> Vec<u8> {
+pub(super) fn write_document(
+    namespace: &str,
+    payloads: &[VocabularyPayload],
+    types: &[NamedShape],
+) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(1 << 12);
     write::open_schema(&mut writer, namespace).content(|inside| {
         let mut writing = XsdWriter::new(types);
         for payload in payloads {
-            let MadePayload { name, tool, is_dangerous, about, fields } = payload;
+            let VocabularyPayload { name, tool, is_dangerous, about, fields } = payload;
             let (tool, about, is_dangerous) = (tool.as_deref(), about.as_deref(), *is_dangerous);
             writing.write_global(inside, &GlobalElement { name, tool, is_dangerous, about, fields });
         }

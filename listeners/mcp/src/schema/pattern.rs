@@ -43,7 +43,7 @@ struct PatternReader<'p> {
 }
 
 /// One branch, with its anchors.
-struct Branch {
+struct PatternBranch {
     text: String,
     begins: bool,
     ends: bool,
@@ -58,7 +58,7 @@ impl PatternReader<'_> {
         }
         let several = branches.len() > 1;
         let written = branches.into_iter().map(|branch| {
-            let Branch { text, begins, ends } = branch;
+            let PatternBranch { text, begins, ends } = branch;
             let text = if several && text.contains('|') { format!("({text})") } else { text };
             let (before, after) = (if begins { "" } else { ANYTHING }, if ends { "" } else { ANYTHING });
             format!("{before}{text}{after}")
@@ -67,7 +67,7 @@ impl PatternReader<'_> {
     }
 
     /// A row of pieces, up to `|`, `)` or the end.
-    fn read_branch(&mut self, is_top: bool) -> Result<Branch, String> {
+    fn read_branch(&mut self, is_top: bool) -> Result<PatternBranch, String> {
         let (mut text, mut begins, mut ends) = (String::new(), false, false);
         while let Some(next) = self.rest.peek().copied() {
             match next {
@@ -92,7 +92,7 @@ impl PatternReader<'_> {
             text.push_str(&piece);
             text.push_str(&self.read_quantifier()?);
         }
-        Ok(Branch { text, begins, ends })
+        Ok(PatternBranch { text, begins, ends })
     }
 
     fn read_piece(&mut self) -> Result<String, String> {

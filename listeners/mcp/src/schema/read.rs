@@ -9,7 +9,7 @@ use super::allof;
 use super::keyword::{find_target, is_annotation};
 use super::names::NameScope;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
-use super::shape::{NamedShape, Shape, ShapeNode};
+use super::shape::{ElementShape, NamedShape, ShapeNode};
 
 /// Most nesting that is followed, with references.
 const NESTED: usize = 40;
@@ -136,7 +136,7 @@ impl<'s> ShapeReader<'s> {
             "object" => self.read_object(fields, place),
             "array" => self.read_list(fields, place),
             "string" | "integer" | "number" | "boolean" => self.read_scalar(kind, fields, place),
-            "null" => ShapeNode::from_shape(Shape::Null),
+            "null" => ShapeNode::from_shape(ElementShape::Null),
             _ => self.as_json(place, "type", "it is no type of JSON"),
         }
     }
@@ -194,7 +194,10 @@ impl<'s> ShapeReader<'s> {
         self.open.pop();
         let is_shared = matches!(
             node.shape,
-            Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_)
+            ElementShape::Object(_)
+                | ElementShape::List { .. }
+                | ElementShape::Map { .. }
+                | ElementShape::Choice(_)
         );
         if let Some(slot) = self.types.get_mut(at) {
             slot.node = Some(node.clone());
@@ -213,12 +216,14 @@ impl<'s> ShapeReader<'s> {
         match self.types.get(at).and_then(|named| named.node.as_ref()) {
             // A value without parts is written out at each use.
             Some(node) if is_plain(&node.shape) => node.clone(),
-            Some(node) => ShapeNode { nullable: node.nullable, ..ShapeNode::from_shape(Shape::Named(at)) },
-            None => ShapeNode::from_shape(Shape::Named(at)),
+            Some(node) => {
+                ShapeNode { nullable: node.nullable, ..ShapeNode::from_shape(ElementShape::Named(at)) }
+            }
+            None => ShapeNode::from_shape(ElementShape::Named(at)),
         }
     }
 }
 
-fn is_plain(shape: &Shape) -> bool {
-    matches!(shape, Shape::Value(_) | Shape::Json | Shape::Null | Shape::Named(_))
+fn is_plain(shape: &ElementShape) -> bool {
+    matches!(shape, ElementShape::Value(_) | ElementShape::Json | ElementShape::Null | ElementShape::Named(_))
 }

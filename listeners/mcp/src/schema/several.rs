@@ -8,7 +8,7 @@ use super::allof;
 use super::keyword::{find_target, is_annotation};
 use super::names::NameScope;
 use super::read::ShapeReader;
-use super::shape::{Shape, ShapeNode, SimpleShape};
+use super::shape::{ElementShape, ShapeNode, SimpleShape};
 use super::trial;
 
 /// Most alternatives.
@@ -82,7 +82,7 @@ impl ShapeReader<'_> {
             schemas.push(self.follow_references(&merged).clone());
         }
         if nodes.is_empty() {
-            return ShapeNode::from_shape(Shape::Null);
+            return ShapeNode::from_shape(ElementShape::Null);
         }
         if keyword == "oneOf" && nodes.len() > 1 && !exclude_each_other(&schemas) {
             self.remark_dropped(
@@ -117,11 +117,11 @@ impl ShapeReader<'_> {
         if nodes.len() == 1 {
             return nodes.pop().map_or_else(ShapeNode::json_text, |(_, node)| node);
         }
-        if nodes.iter().any(|(_, node)| matches!(node.shape, Shape::Json)) {
+        if nodes.iter().any(|(_, node)| matches!(node.shape, ElementShape::Json)) {
             return self.as_json(place, keyword, "one of its branches is JSON as text");
         }
         let simple = |node: &ShapeNode| match &node.shape {
-            Shape::Value(simple) => Some(simple.clone()),
+            ElementShape::Value(simple) => Some(simple.clone()),
             _ => None,
         };
         if let Some(values) = nodes.iter().map(|(_, node)| simple(node)).collect::<Option<Vec<_>>>() {
@@ -139,7 +139,7 @@ impl ShapeReader<'_> {
             .collect();
         let branches =
             named.iter().zip(nodes).map(|(name, (_, node))| (scope.choose_name(name), node)).collect();
-        ShapeNode::from_shape(Shape::Choice(branches))
+        ShapeNode::from_shape(ElementShape::Choice(branches))
     }
 
     fn build_union(&mut self, keyword: &str, values: Vec<SimpleShape>, place: &str) -> ShapeNode {
@@ -160,7 +160,7 @@ impl ShapeReader<'_> {
         let simple = if members.len() == 1 { members.pop() } else { Some(SimpleShape::Union(members)) };
         let Some(simple) = simple else { return ShapeNode::json_text() };
         match trial::find_refusal(&simple, None) {
-            None => ShapeNode::from_shape(Shape::Value(simple)),
+            None => ShapeNode::from_shape(ElementShape::Value(simple)),
             Some(reason) => self.as_json(place, keyword, &format!("the schema profile refuses it: {reason}")),
         }
     }
@@ -168,7 +168,8 @@ impl ShapeReader<'_> {
 
 /// A name for a branch: the only value of one of its required properties, its title, or its kind.
 fn kind_name(node: &ShapeNode, schema: &Value) -> String {
-    let is_object = matches!(node.shape, Shape::Object(_) | Shape::Named(_) | Shape::Map { .. });
+    let is_object =
+        matches!(node.shape, ElementShape::Object(_) | ElementShape::Named(_) | ElementShape::Map { .. });
     if is_object {
         let only = list_constants(schema).into_iter().find_map(|(_, values)| match values.as_slice() {
             [Value::String(only)] => Some(only.clone()),
@@ -179,10 +180,10 @@ fn kind_name(node: &ShapeNode, schema: &Value) -> String {
         return only.filter(usable).or(title.filter(usable)).unwrap_or_else(|| "object".to_owned());
     }
     let kind = match &node.shape {
-        Shape::Value(simple) => simple.kind(),
-        Shape::List { .. } => "list",
-        Shape::Choice(_) => "choice",
-        Shape::Null => "null",
+        ElementShape::Value(simple) => simple.kind(),
+        ElementShape::List { .. } => "list",
+        ElementShape::Choice(_) => "choice",
+        ElementShape::Null => "null",
         _ => "value",
     };
     kind.to_owned()

@@ -5,7 +5,7 @@
 /// A value of JSON, with what people should know about it.
 #[derive(Clone, Debug)]
 pub(super) struct ShapeNode {
-    pub(super) shape: Shape,
+    pub(super) shape: ElementShape,
     /// Its purpose, in the words of the server.
     pub(super) about: Option<String>,
     /// Whether it may also be `null`.
@@ -14,7 +14,7 @@ pub(super) struct ShapeNode {
 
 /// The content of an element.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(super) enum ElementShape {
     Value(SimpleShape),
     Object(Vec<ShapeField>),
     List {
@@ -103,12 +103,12 @@ pub(super) struct NamedShape {
 pub(super) const SAFE: i64 = 9_007_199_254_740_991;
 
 impl ShapeNode {
-    pub(super) fn from_shape(shape: Shape) -> Self {
+    pub(super) fn from_shape(shape: ElementShape) -> Self {
         Self { shape, about: None, nullable: false }
     }
 
     pub(super) fn json_text() -> Self {
-        Self::from_shape(Shape::Json)
+        Self::from_shape(ElementShape::Json)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::pattern;
 use super::read::ShapeReader;
-use super::shape::{NumberBound, SAFE, Shape, ShapeNode, SimpleShape};
+use super::shape::{ElementShape, NumberBound, SAFE, ShapeNode, SimpleShape};
 use super::trial;
 
 impl ShapeReader<'_> {
@@ -19,7 +19,7 @@ impl ShapeReader<'_> {
             _ => SimpleShape::Truth,
         };
         match trial::find_refusal(&simple, None) {
-            None => ShapeNode::from_shape(Shape::Value(simple)),
+            None => ShapeNode::from_shape(ElementShape::Value(simple)),
             Some(reason) => self.as_json(place, "type", &format!("the schema profile refuses it: {reason}")),
         }
     }

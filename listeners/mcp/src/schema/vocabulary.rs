@@ -10,7 +10,7 @@ use systole_kit::schema::{KnownPayload, PayloadFinding, SchemaModel};
 use systole_kit::{DocumentLimits, Payload};
 
 use super::judge::{SchemaBreach, shorten_text};
-use super::making::{ANSWER, ARGUMENTS, Making, ToolElement, VocabularyOptions, write_document};
+use super::making::{ANSWER, ARGUMENTS, ToolElement, VocabularyBuilder, VocabularyOptions, write_document};
 use super::remark::MappingRemark;
 use super::tool::{RefusedTool, ToolDefinition};
 
@@ -116,9 +116,9 @@ impl ToolVocabulary {
             return Err(VocabularyFault::TooMany { listed, most });
         }
         let namespace = format!("https://xml-pipeline.org/ns/mcp/{server}/v1");
-        let mut making = Making::new(&namespace, options);
+        let mut making = VocabularyBuilder::new(&namespace, options);
         making.add_tools(tools);
-        let Making { payloads, types, elements, mut remarks, refused, .. } = making;
+        let VocabularyBuilder { payloads, types, elements, mut remarks, refused, .. } = making;
         let (elements, xsd) = (elements, write_document(&namespace, &payloads, &types));
         let model = SchemaModel::read(&xsd).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.construct, first.message));

@@ -5,7 +5,7 @@
 use systole_kit::namespaces::SCHEMA;
 use systole_kit::writer::{StartTag, XmlWriter, visible};
 
-use super::shape::{NamedShape, Shape, ShapeField, ShapeNode};
+use super::shape::{ElementShape, NamedShape, ShapeField, ShapeNode};
 use super::write_values::{bases_of, begin_line, plain_base, simple_type};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
@@ -36,7 +36,7 @@ pub(super) struct GlobalElement<'e> {
 
 /// How an element occurs.
 #[derive(Clone, Copy, Default)]
-struct Marks<'m> {
+struct OccurrenceMarks<'m> {
     least: Option<u32>,
     most: Option<u32>,
     is_unbounded: bool,
@@ -78,20 +78,20 @@ impl<'t> XsdWriter<'t> {
     }
 
     /// The shape behind a name: a named type if it has parts, or the shape itself.
-    fn resolve_shape<'n>(&self, shape: &'n Shape) -> (Option<usize>, &'n Shape)
+    fn resolve_shape<'n>(&self, shape: &'n ElementShape) -> (Option<usize>, &'n ElementShape)
     where
         't: 'n,
     {
         let (mut shape, mut named) = (shape, None);
         for _ in 0..self.types.len().saturating_add(1) {
-            let Shape::Named(at) = shape else { return (named, shape) };
+            let ElementShape::Named(at) = shape else { return (named, shape) };
             named = Some(*at);
             shape = match self.types.get(*at).and_then(|named| named.node.as_ref()) {
                 Some(node) => &node.shape,
-                None => return (None, &Shape::Json),
+                None => return (None, &ElementShape::Json),
             };
         }
-        (None, &Shape::Json)
+        (None, &ElementShape::Json)
     }
 
     fn write_element(
@@ -99,17 +99,22 @@ impl<'t> XsdWriter<'t> {
         writer: &mut XmlWriter,
         name: &str,
         node: &ShapeNode,
-        marks: Marks<'_>,
+        marks: OccurrenceMarks<'_>,
         depth: usize,
     ) {
         let (named, shape) = self.resolve_shape(&node.shape);
-        let has_parts =
-            matches!(shape, Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_));
+        let has_parts = matches!(
+            shape,
+            ElementShape::Object(_)
+                | ElementShape::List { .. }
+                | ElementShape::Map { .. }
+                | ElementShape::Choice(_)
+        );
         let named = named.filter(|_| has_parts);
         let type_name = match (named.and_then(|at| self.types.get(at)), shape) {
             (Some(known), _) => Some(known.name.clone()),
-            (None, Shape::Value(simple)) => plain_base(simple).map(str::to_owned),
-            (None, Shape::Json) => Some("xs:string".to_owned()),
+            (None, ElementShape::Value(simple)) => plain_base(simple).map(str::to_owned),
+            (None, ElementShape::Json) => Some("xs:string".to_owned()),
             _ => None,
         };
         if let Some(at) = named.filter(|at| !self.used.contains(at)) {
@@ -117,10 +122,10 @@ impl<'t> XsdWriter<'t> {
         }
         self.note_bases(shape);
         let form = match shape {
-            Shape::Map { .. } => Some("map"),
-            Shape::Choice(_) => Some("choice"),
-            Shape::Json => Some("text"),
-            Shape::Null => Some("null"),
+            ElementShape::Map { .. } => Some("map"),
+            ElementShape::Choice(_) => Some("choice"),
+            ElementShape::Json => Some("text"),
+            ElementShape::Null => Some("null"),
             _ => None,
         };
         begin_line(writer, depth);
@@ -139,7 +144,7 @@ impl<'t> XsdWriter<'t> {
             if type_name.is_none() {
                 begin_line(inside, depth + 1);
                 match shape {
-                    Shape::Value(simple) => simple_type(inside, simple),
+                    ElementShape::Value(simple) => simple_type(inside, simple),
                     shape => self.write_complex(inside, shape, None, depth + 1),
                 }
             }
@@ -147,23 +152,29 @@ impl<'t> XsdWriter<'t> {
         });
     }
 
-    fn note_bases(&mut self, shape: &Shape) {
-        if let Shape::Value(simple) = shape {
+    fn note_bases(&mut self, shape: &ElementShape) {
+        if let ElementShape::Value(simple) = shape {
             bases_of(simple, &mut self.bases);
         }
     }
 
     /// A type with parts, in the current line.
-    fn write_complex(&mut self, writer: &mut XmlWriter, shape: &Shape, name: Option<&str>, depth: usize) {
+    fn write_complex(
+        &mut self,
+        writer: &mut XmlWriter,
+        shape: &ElementShape,
+        name: Option<&str>,
+        depth: usize,
+    ) {
         let start = writer.open("xs:complexType").attr_if("name", name);
         match shape {
-            Shape::Object(fields) if fields.is_empty() => start.empty(),
-            Shape::Object(fields) => start.content(|inside| {
+            ElementShape::Object(fields) if fields.is_empty() => start.empty(),
+            ElementShape::Object(fields) => start.content(|inside| {
                 begin_line(inside, depth + 1);
                 self.write_all(inside, fields, depth + 1);
                 begin_line(inside, depth);
             }),
-            Shape::List { item, least, most } => {
+            ElementShape::List { item, least, most } => {
                 let marks = count_marks(*least, *most);
                 start.content(|inside| {
                     self.write_sequence(inside, depth, |writing, inside| {
@@ -171,7 +182,7 @@ impl<'t> XsdWriter<'t> {
                     })
                 });
             }
-            Shape::Map { value, least, most } => {
+            ElementShape::Map { value, least, most } => {
                 let marks = count_marks(*least, *most);
                 start.content(|inside| {
                     self.write_sequence(inside, depth, |writing, inside| {
@@ -179,11 +190,11 @@ impl<'t> XsdWriter<'t> {
                     })
                 });
             }
-            Shape::Choice(branches) => start.content(|inside| {
+            ElementShape::Choice(branches) => start.content(|inside| {
                 begin_line(inside, depth + 1);
                 inside.open("xs:choice").content(|inside| {
                     for (name, node) in branches {
-                        self.write_element(inside, name, node, Marks::default(), depth + 2);
+                        self.write_element(inside, name, node, OccurrenceMarks::default(), depth + 2);
                     }
                     begin_line(inside, depth + 1);
                 });
@@ -229,12 +240,12 @@ impl<'t> XsdWriter<'t> {
                     (true, true) => Some("true"),
                     (true, false) => Some("accepted"),
                 };
-                let marks = Marks {
+                let marks = OccurrenceMarks {
                     least: may_miss.then_some(0),
                     key: (field.key != field.name).then_some(field.key.as_str()),
                     null,
                     default: field.default.as_deref(),
-                    ..Marks::default()
+                    ..OccurrenceMarks::default()
                 };
                 self.write_element(inside, &field.name, &field.node, marks, depth + 1);
             }
@@ -243,12 +254,18 @@ impl<'t> XsdWriter<'t> {
     }
 
     /// `<entry key="…">` with a text, or with `<value>` inside.
-    fn write_entry(&mut self, writer: &mut XmlWriter, value: &ShapeNode, marks: Marks<'_>, depth: usize) {
+    fn write_entry(
+        &mut self,
+        writer: &mut XmlWriter,
+        value: &ShapeNode,
+        marks: OccurrenceMarks<'_>,
+        depth: usize,
+    ) {
         let (_, shape) = self.resolve_shape(&value.shape);
         self.note_bases(shape);
         let (base, form) = match shape {
-            Shape::Value(simple) => (plain_base(simple), None),
-            Shape::Json => (Some("xs:string"), Some("text")),
+            ElementShape::Value(simple) => (plain_base(simple), None),
+            ElementShape::Json => (Some("xs:string"), Some("text")),
             _ => (None, None),
         };
         let base = base.filter(|_| !value.nullable);
@@ -279,10 +296,10 @@ impl<'t> XsdWriter<'t> {
                         begin_line(inside, depth + 2);
                     });
                 } else {
-                    let marks = Marks {
+                    let marks = OccurrenceMarks {
                         least: value.nullable.then_some(0),
                         null: value.nullable.then_some("true"),
-                        ..Marks::default()
+                        ..OccurrenceMarks::default()
                     };
                     let bare = ShapeNode { about: None, ..value.clone() };
                     begin_line(inside, depth + 2);
@@ -299,8 +316,8 @@ impl<'t> XsdWriter<'t> {
     }
 }
 
-fn count_marks(least: u32, most: Option<u32>) -> Marks<'static> {
-    Marks { least: Some(least), most, is_unbounded: most.is_none(), ..Marks::default() }
+fn count_marks(least: u32, most: Option<u32>) -> OccurrenceMarks<'static> {
+    OccurrenceMarks { least: Some(least), most, is_unbounded: most.is_none(), ..OccurrenceMarks::default() }
 }
 
 /// The words of the server, with every hidden character shown.

@@ -36,14 +36,14 @@ fn write_canonical(payload: &Payload) -> Result<String, Fault> {
     let mut writer = XmlWriter::with_capacity(payload.bytes().len());
     let (mut has_markup, mut text) = (false, String::new());
     if let GateStep::Open(tag) = gate.step()? {
-        let mut copy = Copy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
+        let mut copy = ElementCopy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
         copy.copy_element(&mut writer, tag)?;
     }
     Ok(if has_markup { String::from_utf8_lossy(&writer.finish()).into_owned() } else { text })
 }
 
 /// Copies an element from a gate to a writer. The gate bounds its depth.
-struct Copy<'c, 'd> {
+struct ElementCopy<'c, 'd> {
     gate: &'c mut Gate<'d>,
     /// Whether the payload holds more than text: an attribute, or an element in its root.
     has_markup: &'c mut bool,
@@ -51,7 +51,7 @@ struct Copy<'c, 'd> {
     text: &'c mut String,
 }
 
-impl<'d> Copy<'_, 'd> {
+impl<'d> ElementCopy<'_, 'd> {
     fn copy_element(&mut self, writer: &mut XmlWriter, tag: Tag<'d>) -> Result<(), Fault> {
         let mut attributes: Vec<(&str, String)> =
             self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();

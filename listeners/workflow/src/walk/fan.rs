@@ -1,20 +1,20 @@
 //! Steps beside one another: the items of a list, or the branches of `parallel`. So many run at once; what came of them
 //! is joined in the order of the list and of the file.
 
-use super::leaf::{Leaf, name_step};
-use super::{Flow, Unit, Walk};
-use crate::items::{self, Terms};
-use crate::known::{Entry, Failure, Known, Output};
+use super::leaf::{LeafResult, name_step};
+use super::{StartedUnit, WalkFlow, WorkflowWalk};
+use crate::items::{self, BranchTerms};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
 use crate::spec::{Budget, EachList, Step, StepAction};
-use crate::tree::Node;
+use crate::tree::TreeNode;
 
-impl Walk<'_> {
+impl WorkflowWalk<'_> {
     /// A step for each item of a list.
-    pub(super) fn run_each(&mut self, step: &Step, each: &EachList, known: &mut Known) -> Flow {
+    pub(super) fn run_each(&mut self, step: &Step, each: &EachList, known: &mut KnownOutputs) -> WalkFlow {
         let base = known.clone();
         let tree = self
             .facts
-            .read_list(&base.key_of(&step.id), || Node::from_payload(base.find_output(&each.list)?));
+            .read_list(&base.key_of(&step.id), || TreeNode::from_payload(base.find_output(&each.list)?));
         let count = tree.as_ref().map_or(0, |tree| tree.count_elements(&each.list.fields));
         let one = |walk: &mut Self, at: usize| {
             let own = || {
@@ -31,12 +31,12 @@ impl Walk<'_> {
         &mut self,
         step: &Step,
         (steps, at_once): (&[Step], u32),
-        known: &mut Known,
-    ) -> Flow {
+        known: &mut KnownOutputs,
+    ) -> WalkFlow {
         let base = known.clone();
         let one = |walk: &mut Self, at: usize| match steps.get(at) {
             Some(step) => walk.run_one(step, None, &base, || base.clone()),
-            None => Leaf::Over(Vec::new()),
+            None => LeafResult::Over(Vec::new()),
         };
         let begun =
             |walk: &Self, at: usize| steps.get(at).is_some_and(|step| walk.has_begun(step, None, &base));
@@ -48,11 +48,11 @@ impl Walk<'_> {
         &mut self,
         key: &str,
         (count, at_once): (usize, u32),
-        mut one: impl FnMut(&mut Self, usize) -> Leaf,
+        mut one: impl FnMut(&mut Self, usize) -> LeafResult,
         has_begun: impl Fn(&Self, usize) -> bool,
         keeps: impl Fn(usize) -> bool,
-        known: &mut Known,
-    ) -> Flow {
+        known: &mut KnownOutputs,
+    ) -> WalkFlow {
         // Those that are known to be over are looked at again only to be joined, so that a list of a thousand items is
         // not walked through a thousand times.
         let first = self.facts.over_from_first(key);
@@ -63,16 +63,16 @@ impl Walk<'_> {
                 break;
             }
             match one(self, at_place) {
-                Leaf::Waits => running += 1,
-                Leaf::Over(entries) => {
+                LeafResult::Waits => running += 1,
+                LeafResult::Over(entries) => {
                     let failed = entries.iter().find_map(|entry| match &entry.output {
-                        Output::Failed(failure) if !keeps(at_place) => {
+                        StepOutput::Failed(failure) if !keeps(at_place) => {
                             Some(name_step(&entry.label(), failure))
                         }
                         _ => None,
                     });
                     if let Some(failure) = failed {
-                        return Flow::Failed(failure);
+                        return WalkFlow::Failed(failure);
                     }
                     over += usize::from(over == at_place);
                     joined.extend(entries);
@@ -81,58 +81,74 @@ impl Walk<'_> {
         }
         if running > 0 {
             self.facts.note_over_from_first(key, over);
-            return Flow::Waits;
+            return WalkFlow::Waits;
         }
         for at_place in 0..first {
-            if let Leaf::Over(entries) = one(self, at_place) {
+            if let LeafResult::Over(entries) = one(self, at_place) {
                 entries.into_iter().for_each(|entry| known.push_entry(entry));
             }
         }
         joined.into_iter().for_each(|entry| known.push_entry(entry));
-        Flow::Done
+        WalkFlow::Done
     }
 
     /// One item or branch: by its agents themselves where it is one goal or call, else by a branch of this workflow.
-    fn run_one(&mut self, step: &Step, item: Option<usize>, base: &Known, own: impl Fn() -> Known) -> Leaf {
+    fn run_one(
+        &mut self,
+        step: &Step,
+        item: Option<usize>,
+        base: &KnownOutputs,
+        own: impl Fn() -> KnownOutputs,
+    ) -> LeafResult {
         if item.is_none() && !step.when.is_empty() {
             let key = base.key_of(&step.id);
             if !self.decide_once(&key, "when", || crate::condition::all_hold(&step.when, base)) {
-                return Leaf::Over(Vec::new());
+                return LeafResult::Over(Vec::new());
             }
         }
         if is_leaf(step) && (item.is_some() || (step.each.is_none() && step.timeout_ms.is_none())) {
             return self.collect_entries(step, item, base, own);
         }
-        let own_entry = |output| Entry { item, ..Entry::new(&step.id, output) };
-        let label = own_entry(Output::Failed(Failure::new("", ""))).label();
-        match self.run_branch(step, item, &base.key_of(&label), (Terms::from_item(item), &step.budget), own) {
-            Unit::Waits => Leaf::Waits,
-            Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
-            Unit::Over(Output::Payload(payload)) => {
+        let own_entry = |output| KnownEntry { item, ..KnownEntry::new(&step.id, output) };
+        let label = own_entry(StepOutput::Failed(StepFailure::new("", ""))).label();
+        match self.run_branch(
+            step,
+            item,
+            &base.key_of(&label),
+            (BranchTerms::from_item(item), &step.budget),
+            own,
+        ) {
+            StartedUnit::Waits => LeafResult::Waits,
+            StartedUnit::Over(StepOutput::Failed(failure)) => {
+                LeafResult::Over(vec![own_entry(StepOutput::Failed(failure))])
+            }
+            StartedUnit::Over(StepOutput::Payload(payload)) => {
                 let mut came = items::read_outputs(&payload);
                 if item.is_some() {
                     // Later goals see a branch as its last output.
                     came = came.pop().map(|last| own_entry(last.output)).into_iter().collect();
                 }
-                Leaf::Over(came)
+                LeafResult::Over(came)
             }
         }
     }
 
     /// A step that a thread of its own does as a whole. Then the outputs of all steps inside it are known, as if they had
     /// been done here.
-    pub(super) fn own_thread(&mut self, step: &Step, known: &mut Known) -> Flow {
+    pub(super) fn own_thread(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         // The steps inside have the budget of the step, each of them.
-        let terms = (Terms::Outside, &Budget::default());
+        let terms = (BranchTerms::Outside, &Budget::default());
         match self.run_branch(step, None, &known.key_of(&step.id), terms, || known.clone()) {
-            Unit::Waits => Flow::Waits,
-            Unit::Over(Output::Failed(failure)) if failure.words.starts_with(&format!("{}: ", step.id)) => {
-                Flow::Failed(failure)
+            StartedUnit::Waits => WalkFlow::Waits,
+            StartedUnit::Over(StepOutput::Failed(failure))
+                if failure.words.starts_with(&format!("{}: ", step.id)) =>
+            {
+                WalkFlow::Failed(failure)
             }
-            Unit::Over(Output::Failed(failure)) => Flow::Failed(name_step(&step.id, &failure)),
-            Unit::Over(Output::Payload(payload)) => {
+            StartedUnit::Over(StepOutput::Failed(failure)) => WalkFlow::Failed(name_step(&step.id, &failure)),
+            StartedUnit::Over(StepOutput::Payload(payload)) => {
                 items::read_outputs(&payload).into_iter().for_each(|entry| known.push_entry(entry));
-                Flow::Done
+                WalkFlow::Done
             }
         }
     }
@@ -143,23 +159,24 @@ impl Walk<'_> {
         step: &Step,
         item: Option<usize>,
         key: &str,
-        (terms, budget): (Terms, &Budget),
-        own: impl Fn() -> Known,
-    ) -> Unit {
+        (terms, budget): (BranchTerms, &Budget),
+        own: impl Fn() -> KnownOutputs,
+    ) -> StartedUnit {
         let workflow = self.workflow;
         let spawned = |label: &str| {
             let request = items::build_branch(step, item, terms, &own());
             Ok(items::spawn_child(label, &workflow.name, &request, budget))
         };
         match terms {
-            Terms::Outside if !step.is_tried_inside() => self.try_item(step, key, spawned),
+            BranchTerms::Outside if !step.is_tried_inside() => self.try_item(step, key, spawned),
             _ => self.try_once(key, spawned),
         }
     }
 
     /// Whether something was started of an item or branch.
-    fn has_begun(&self, step: &Step, item: Option<usize>, known: &Known) -> bool {
-        let entry = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
+    fn has_begun(&self, step: &Step, item: Option<usize>, known: &KnownOutputs) -> bool {
+        let entry =
+            KnownEntry { item, ..KnownEntry::new(&step.id, StepOutput::Failed(StepFailure::new("", ""))) };
         let key = format!("{}{}", known.key_of(""), entry.label());
         let first = match &step.work {
             StepAction::Do(goal) if goal.by.len() > 1 && is_leaf(step) => {
@@ -185,9 +202,9 @@ fn is_leaf(step: &Step) -> bool {
 mod tests {
     use systole_kit::{DocumentLimits, Payload, namespaces};
 
-    use super::super::{Turn, walk_workflow};
-    use crate::facts::Facts;
-    use crate::note::{Note, Started};
+    use super::super::{WalkTurn, walk_workflow};
+    use crate::facts::RunFacts;
+    use crate::note::{NotedStart, TurnNote};
     use crate::spec::{EachList, ElementName, Goal, Path, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
@@ -215,11 +232,11 @@ mod tests {
         let steps = vec![Step { each, ..goal("part") }, goal("answer")];
         let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };
         let request = read("<ask xmlns='urn:t'><n>1</n><n>2</n></ask>");
-        let started = |ordinal, key: &str| Started { ordinal, key: key.to_owned(), number: 1 };
-        let mut facts = Facts::default();
-        facts.take_note(&Note {
+        let started = |ordinal, key: &str| NotedStart { ordinal, key: key.to_owned(), number: 1 };
+        let mut facts = RunFacts::default();
+        facts.take_note(&TurnNote {
             starts: vec![started(1, "part[1]"), started(2, "part[2]")],
-            ..Note::default()
+            ..TurnNote::default()
         });
         for (ordinal, id) in [(1, "a"), (2, "b")] {
             let spawned = format!("<thread-spawned xmlns='{}' assigned_id='{id}'/>", namespaces::CORE);
@@ -227,13 +244,13 @@ mod tests {
         }
         facts.take_arrival(&ended("b"));
         for turn in 2..4 {
-            let Turn::Items(note, _) = walk_workflow(&workflow, &request, &facts, turn) else {
+            let WalkTurn::Items(note, _) = walk_workflow(&workflow, &request, &facts, turn) else {
                 panic!("it has ended")
             };
             assert_eq!(note.starts, [], "the first item still runs");
         }
         facts.take_arrival(&ended("a"));
-        let Turn::Items(_, items) = walk_workflow(&workflow, &request, &facts, 4) else {
+        let WalkTurn::Items(_, items) = walk_workflow(&workflow, &request, &facts, 4) else {
             panic!("it has ended")
         };
         let next = String::from_utf8(items[0].bytes().to_vec()).unwrap();

@@ -2,34 +2,39 @@
 
 use systole_kit::{Payload, namespaces};
 
-use super::supervised::Pursued;
-use super::{Flow, Unit, Walk};
+use super::supervised::PursuedGoal;
+use super::{StartedUnit, WalkFlow, WorkflowWalk};
 use crate::items;
-use crate::known::{Entry, Failure, Known, Output};
-use crate::shown::{self, Asked};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
+use crate::shown::{self, GoalParts};
 use crate::spec::{ElementName, Step, StepAction};
 
 /// What came of a leaf, for each of its agents.
-pub(super) enum Leaf {
-    Over(Vec<Entry>),
+pub(super) enum LeafResult {
+    Over(Vec<KnownEntry>),
     Waits,
 }
 
-impl Walk<'_> {
+impl WorkflowWalk<'_> {
     /// A goal or a call of its own, or that of an item.
-    pub(super) fn run_leaf(&mut self, step: &Step, item: Option<usize>, known: &mut Known) -> Flow {
+    pub(super) fn run_leaf(
+        &mut self,
+        step: &Step,
+        item: Option<usize>,
+        known: &mut KnownOutputs,
+    ) -> WalkFlow {
         match self.collect_entries(step, item, known, || known.clone()) {
-            Leaf::Waits => Flow::Waits,
-            Leaf::Over(entries) => {
+            LeafResult::Waits => WalkFlow::Waits,
+            LeafResult::Over(entries) => {
                 for entry in entries {
-                    if let Output::Failed(failure) = &entry.output
+                    if let StepOutput::Failed(failure) = &entry.output
                         && !step.keeps_failure
                     {
-                        return Flow::Failed(name_step(&entry.label(), failure));
+                        return WalkFlow::Failed(name_step(&entry.label(), failure));
                     }
                     known.push_entry(entry);
                 }
-                Flow::Done
+                WalkFlow::Done
             }
         }
     }
@@ -39,22 +44,23 @@ impl Walk<'_> {
         &mut self,
         step: &Step,
         item: Option<usize>,
-        base: &Known,
-        own_view: impl Fn() -> Known,
-    ) -> Leaf {
-        let own = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
+        base: &KnownOutputs,
+        own_view: impl Fn() -> KnownOutputs,
+    ) -> LeafResult {
+        let own =
+            KnownEntry { item, ..KnownEntry::new(&step.id, StepOutput::Failed(StepFailure::new("", ""))) };
         let prefix = base.key_of("");
         let mut over = Vec::new();
         let mut waits = false;
-        let mut take = |unit: Unit, entry: Entry| match unit {
-            Unit::Over(output) => over.push(Entry { output, ..entry }),
-            Unit::Waits => waits = true,
+        let mut take = |unit: StartedUnit, entry: KnownEntry| match unit {
+            StartedUnit::Over(output) => over.push(KnownEntry { output, ..entry }),
+            StartedUnit::Waits => waits = true,
         };
         match &step.work {
             StepAction::Do(goal) => {
                 for agent in &goal.by {
                     let named = (goal.by.len() > 1).then(|| agent.clone());
-                    let entry = Entry { agent: named, ..own.clone() };
+                    let entry = KnownEntry { agent: named, ..own.clone() };
                     let key = format!("{prefix}{}", entry.label());
                     let workflow = self.workflow;
                     let unit = match &step.supervise {
@@ -63,12 +69,13 @@ impl Walk<'_> {
                             let label = entry.label();
                             self.supervise(
                                 supervisor,
-                                &Pursued { step, goal, agent, known: &known, key: &key, label: &label },
+                                &PursuedGoal { step, goal, agent, known: &known, key: &key, label: &label },
                             )
                         }
                         None => {
-                            let request =
-                                || shown::goal_request(workflow, step, goal, &own_view(), Asked::default());
+                            let request = || {
+                                shown::goal_request(workflow, step, goal, &own_view(), GoalParts::default())
+                            };
                             self.pursue(step, &key, agent, goal.gives.as_ref(), request)
                         }
                     };
@@ -91,11 +98,11 @@ impl Walk<'_> {
             // Nothing else is a leaf.
             _ => {}
         }
-        if waits { Leaf::Waits } else { Leaf::Over(over) }
+        if waits { LeafResult::Waits } else { LeafResult::Over(over) }
     }
 }
 
-impl Walk<'_> {
+impl WorkflowWalk<'_> {
     /// What came of a request to an agent. A goal that asks for a payload takes no report in its place.
     pub(super) fn pursue(
         &mut self,
@@ -103,15 +110,15 @@ impl Walk<'_> {
         key: &str,
         agent: &str,
         gives: Option<&ElementName>,
-        request: impl FnOnce() -> Result<Payload, Failure>,
-    ) -> Unit {
+        request: impl FnOnce() -> Result<Payload, StepFailure>,
+    ) -> StartedUnit {
         let item = |label: &str| Ok(items::spawn_child(label, agent, &request()?, &step.budget));
         match (self.try_item(step, key, item), gives) {
-            (Unit::Over(Output::Payload(report)), Some(gives))
+            (StartedUnit::Over(StepOutput::Payload(report)), Some(gives))
                 if report.name().is(namespaces::CORE, "final-report") =>
             {
                 let words = format!("{agent} gave a report and no <{}>: {}", gives.local, report.text());
-                Unit::Over(Output::Failed(Failure::new("agent.no-answer", words)))
+                StartedUnit::Over(StepOutput::Failed(StepFailure::new("agent.no-answer", words)))
             }
             (unit, _) => unit,
         }
@@ -119,11 +126,11 @@ impl Walk<'_> {
 }
 
 /// A failure with the step that it is of.
-pub(super) fn name_step(label: &str, failure: &Failure) -> Failure {
+pub(super) fn name_step(label: &str, failure: &StepFailure) -> StepFailure {
     let words = match failure.code.starts_with("workflow.") {
         true => format!("{label}: {}", failure.words),
         false => format!("{label}: {}: {}", failure.code, failure.words),
     };
     let code = if failure.code.starts_with("workflow.") { &failure.code } else { "workflow.step-failed" };
-    Failure::new(code, words)
+    StepFailure::new(code, words)
 }

@@ -13,46 +13,46 @@ mod supervised;
 use systole_kit::Payload;
 
 use crate::condition;
-use crate::facts::{FINAL, Facts, State};
-use crate::items::{self, Terms};
-use crate::known::{Entry, Failure, Known, Output};
-use crate::note::{Decided, Note, Started};
+use crate::facts::{FINAL, RunFacts, StartState};
+use crate::items::{self, BranchTerms};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
+use crate::note::{NotedDecision, NotedStart, TurnNote};
 use crate::spec::{Step, StepAction, Workflow, find_step};
 
 /// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
 const MOST: usize = 60;
 
 /// What a turn comes to.
-pub(crate) enum Turn {
+pub(crate) enum WalkTurn {
     /// Items of a reply, behind its note.
-    Items(Note, Vec<Payload>),
+    Items(TurnNote, Vec<Payload>),
     /// The same, and the last of them is the final.
-    Final(Note, Payload),
+    Final(TurnNote, Payload),
     /// The run failed.
-    Failed(Failure),
+    Failed(StepFailure),
     /// The numbers of messages are needed, and the facts have none.
     NeedsNumbers,
 }
 
 /// How the walk through some steps ended.
-enum Flow {
+enum WalkFlow {
     Done,
     Waits,
-    Failed(Failure),
+    Failed(StepFailure),
 }
 
 /// How one thing stands that is started and ends.
-enum Unit {
-    Over(Output),
+enum StartedUnit {
+    Over(StepOutput),
     Waits,
 }
 
-struct Walk<'w> {
+struct WorkflowWalk<'w> {
     workflow: &'w Workflow,
-    facts: &'w Facts,
+    facts: &'w RunFacts,
     /// The turn that is answered.
     turn: u32,
-    note: Note,
+    note: TurnNote,
     items: Vec<Payload>,
     /// The children that run, in the order of the walk.
     running: Vec<String>,
@@ -66,54 +66,54 @@ struct Walk<'w> {
 }
 
 /// The failure that a branch itself reported, without the name of the workflow around it.
-fn of_branch(workflow: &Workflow, failure: &Failure) -> Failure {
+fn of_branch(workflow: &Workflow, failure: &StepFailure) -> StepFailure {
     let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
     match own.and_then(|words| words.split_once(": ")) {
-        Some((code, words)) if code.starts_with("workflow.") => Failure::new(code, words),
+        Some((code, words)) if code.starts_with("workflow.") => StepFailure::new(code, words),
         _ => failure.clone(),
     }
 }
 
 /// Whether a step that failed so would fail again, or should not be tried again because a person said so.
-fn is_settled(failure: &Failure) -> bool {
+fn is_settled(failure: &StepFailure) -> bool {
     const SETTLED: [&str; 5] = ["stopped", "nobody-answered", "context-too-large", "absent", "unusable-call"];
     failure.code.strip_prefix("workflow.").is_some_and(|code| SETTLED.contains(&code))
 }
 
 /// Walks through the whole workflow.
-pub(crate) fn walk_workflow(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
-    let mut walk = Walk::new(workflow, facts, turn);
-    let mut known = Known::of_request(request.clone());
+pub(crate) fn walk_workflow(workflow: &Workflow, request: &Payload, facts: &RunFacts, turn: u32) -> WalkTurn {
+    let mut walk = WorkflowWalk::new(workflow, facts, turn);
+    let mut known = KnownOutputs::of_request(request.clone());
     let flow = walk.run_sequence(&workflow.steps, &mut known);
     let last = known.last().cloned();
     walk.end_walk(flow, |workflow| items::build_final(workflow, last.as_deref()))
 }
 
 /// Walks through the branch of a step.
-pub(crate) fn walk_branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
+pub(crate) fn walk_branch(workflow: &Workflow, request: &Payload, facts: &RunFacts, turn: u32) -> WalkTurn {
     let missing = || {
         let words = "the branch is of no step of this workflow";
-        Turn::Failed(Failure::new("workflow.unknown-step", words))
+        WalkTurn::Failed(StepFailure::new("workflow.unknown-step", words))
     };
     let Some((id, terms, mut known)) = items::branch_read(request) else { return missing() };
     let Some(step) = find_step(&workflow.steps, &id) else { return missing() };
-    let mut walk = Walk::new(workflow, facts, turn);
+    let mut walk = WorkflowWalk::new(workflow, facts, turn);
     let before = known.parts.len();
     let flow = match terms {
-        Terms::Outside => walk.run_work(step, &mut known),
-        Terms::Inside => walk.run_bounded(step, &mut known),
+        BranchTerms::Outside => walk.run_work(step, &mut known),
+        BranchTerms::Inside => walk.run_bounded(step, &mut known),
     };
-    let is_whole = terms == Terms::Outside && step.has_own_thread();
+    let is_whole = terms == BranchTerms::Outside && step.has_own_thread();
     walk.end_walk(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
 }
 
-impl<'w> Walk<'w> {
-    fn new(workflow: &'w Workflow, facts: &'w Facts, turn: u32) -> Self {
+impl<'w> WorkflowWalk<'w> {
+    fn new(workflow: &'w Workflow, facts: &'w RunFacts, turn: u32) -> Self {
         Self {
             workflow,
             facts,
             turn,
-            note: Note::default(),
+            note: TurnNote::default(),
             items: Vec::new(),
             running: Vec::new(),
             is_frozen: false,
@@ -124,73 +124,77 @@ impl<'w> Walk<'w> {
     }
 
     /// The reply that follows.
-    fn end_walk(mut self, flow: Flow, last: impl FnOnce(&Workflow) -> Result<Payload, Failure>) -> Turn {
+    fn end_walk(
+        mut self,
+        flow: WalkFlow,
+        last: impl FnOnce(&Workflow) -> Result<Payload, StepFailure>,
+    ) -> WalkTurn {
         let end = match flow {
-            Flow::Waits if self.needs_numbers => return Turn::NeedsNumbers,
-            Flow::Waits => {
+            WalkFlow::Waits if self.needs_numbers => return WalkTurn::NeedsNumbers,
+            WalkFlow::Waits => {
                 let is_open = self.asks || !self.items.is_empty() || !self.running.is_empty();
                 if !is_open && self.facts.pending_timers().is_empty() {
                     // A wait for nothing is over at once, and would be said again for ever.
                     let words = "nothing runs and nothing can be started";
-                    return Turn::Failed(Failure::new("workflow.stuck", words));
+                    return WalkTurn::Failed(StepFailure::new("workflow.stuck", words));
                 }
                 if !self.asks && !self.is_full {
                     self.items.push(items::wait_for_any());
                 }
-                return Turn::Items(self.note, self.items);
+                return WalkTurn::Items(self.note, self.items);
             }
-            Flow::Done => last(self.workflow),
-            Flow::Failed(failure) => Err(failure),
+            WalkFlow::Done => last(self.workflow),
+            WalkFlow::Failed(failure) => Err(failure),
         };
         // Whatever was going to start beside the end stays out of the reply.
         self.note.starts.clear();
         // Timers of a root's call would fire after it.
         let ticking = self.facts.pending_timers();
         if !ticking.is_empty() {
-            return Turn::Items(self.note, ticking.iter().map(|id| items::cancel_timer(id)).collect());
+            return WalkTurn::Items(self.note, ticking.iter().map(|id| items::cancel_timer(id)).collect());
         }
         match (end, self.facts.final_refused()) {
-            (Err(failure), _) => Turn::Failed(failure),
+            (Err(failure), _) => WalkTurn::Failed(failure),
             (Ok(_), Some(refused)) => {
                 let words = format!("the final was refused: {}: {}", refused.code, refused.words);
-                Turn::Failed(Failure::new("workflow.final-refused", words))
+                WalkTurn::Failed(StepFailure::new("workflow.final-refused", words))
             }
             (Ok(payload), None) => {
-                let decided = Decided { key: String::new(), question: FINAL.to_owned(), answer: true };
+                let decided = NotedDecision { key: String::new(), question: FINAL.to_owned(), answer: true };
                 self.note.decided.push(decided);
-                Turn::Final(self.note, payload)
+                WalkTurn::Final(self.note, payload)
             }
         }
     }
 
-    fn run_sequence(&mut self, steps: &[Step], known: &mut Known) -> Flow {
+    fn run_sequence(&mut self, steps: &[Step], known: &mut KnownOutputs) -> WalkFlow {
         for step in steps {
             match self.run_step(step, known) {
-                Flow::Done => {}
+                WalkFlow::Done => {}
                 other => return other,
             }
         }
-        Flow::Done
+        WalkFlow::Done
     }
 
     /// A step with its terms.
-    fn run_step(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_step(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         let key = known.key_of(&step.id);
         if !step.when.is_empty() && !self.decide_once(&key, "when", || condition::all_hold(&step.when, known))
         {
-            return Flow::Done;
+            return WalkFlow::Done;
         }
         match self.run_bounded(step, known) {
-            Flow::Failed(failure) if step.keeps_failure => {
-                known.push_entry(Entry::new(&step.id, Output::Failed(failure)));
-                Flow::Done
+            WalkFlow::Failed(failure) if step.keeps_failure => {
+                known.push_entry(KnownEntry::new(&step.id, StepOutput::Failed(failure)));
+                WalkFlow::Done
             }
             other => other,
         }
     }
 
     /// A step within its time.
-    fn run_bounded(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_bounded(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         match step.timeout_ms {
             Some(ms) => self.run_timed(step, &known.key_of(&step.id), ms, known),
             None => self.run_whole(step, known),
@@ -198,7 +202,7 @@ impl<'w> Walk<'w> {
     }
 
     /// A step with all its branches.
-    fn run_whole(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_whole(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         match (&step.each, &step.work) {
             (Some(each), _) => self.run_each(step, each, known),
             (None, _) if step.has_own_thread() && !self.is_done_here(step, known) => {
@@ -212,14 +216,14 @@ impl<'w> Walk<'w> {
     }
 
     /// Whether this thread has begun with a step that others have threads of their own for, as earlier versions did.
-    fn is_done_here(&self, step: &Step, known: &Known) -> bool {
+    fn is_done_here(&self, step: &Step, known: &KnownOutputs) -> bool {
         let key = known.key_of(&step.id);
         let has_begun = |key: &str| !self.facts.tries_of(key).is_empty();
         has_begun(&format!("commit:{key}")) || has_begun(&format!("timeout:{key}")) && !has_begun(&key)
     }
 
     /// What a step does, once.
-    fn run_work(&mut self, step: &Step, known: &mut Known) -> Flow {
+    fn run_work(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         match &step.work {
             StepAction::Do(_) | StepAction::Call(_) => self.run_leaf(step, None, known),
             StepAction::Ask(question) => self.ask_question(step, question, known),
@@ -233,38 +237,38 @@ impl<'w> Walk<'w> {
     }
 
     /// A step that may take so long. What runs of it by then is cancelled.
-    fn run_timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
+    fn run_timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut KnownOutputs) -> WalkFlow {
         let timer = format!("timeout:{key}");
         let state = self.facts.tries_of(&timer).last();
         let over = || {
             let away = match state {
-                Some(State::Fired(Some(away))) => format!(" (it waits: {away})"),
+                Some(StartState::Fired(Some(away))) => format!(" (it waits: {away})"),
                 _ => String::new(),
             };
             let words = format!("it took longer than {}{away}", items::format_duration(ms));
-            Failure::new("workflow.timeout", words)
+            StepFailure::new("workflow.timeout", words)
         };
         if self.facts.find_decision(key, "timeout") == Some(true) {
-            return Flow::Failed(over());
+            return WalkFlow::Failed(over());
         }
-        let (is_over, was_frozen) = (matches!(state, Some(State::Fired(_))), self.is_frozen);
+        let (is_over, was_frozen) = (matches!(state, Some(StartState::Fired(_))), self.is_frozen);
         let before = self.running.len();
         self.is_frozen |= is_over;
         let flow = self.run_whole(step, known);
         self.is_frozen = was_frozen;
-        if !matches!(flow, Flow::Waits) {
+        if !matches!(flow, WalkFlow::Waits) {
             return flow;
         }
         if is_over && !was_frozen {
             self.decide_once(key, "timeout", || true);
             let cancelled = self.running.split_off(before);
             self.items.extend(cancelled.iter().map(|id| items::cancel_thread(id)));
-            return Flow::Failed(over());
+            return WalkFlow::Failed(over());
         }
         if state.is_none() {
             self.start_item(&timer, 1, |id| items::start_timer(id, ms));
         }
-        Flow::Waits
+        WalkFlow::Waits
     }
 
     /// What was decided, or is now.
@@ -273,7 +277,7 @@ impl<'w> Walk<'w> {
             return answer;
         }
         let answer = how();
-        let decided = Decided { key: key.to_owned(), question: question.to_owned(), answer };
+        let decided = NotedDecision { key: key.to_owned(), question: question.to_owned(), answer };
         self.note.decided.push(decided);
         answer
     }
@@ -291,7 +295,7 @@ impl<'w> Walk<'w> {
         let ordinal = u32::try_from(self.items.len() + 1).unwrap_or(u32::MAX);
         let label = format!("t{}-{ordinal}", self.turn);
         self.items.push(item(&label));
-        self.note.starts.push(Started { ordinal, key: key.to_owned(), number });
+        self.note.starts.push(NotedStart { ordinal, key: key.to_owned(), number });
     }
 
     /// Something that is tried again where it fails, as often as its step says.
@@ -299,13 +303,17 @@ impl<'w> Walk<'w> {
         &mut self,
         step: &Step,
         key: &str,
-        item: impl FnOnce(&str) -> Result<Payload, Failure>,
-    ) -> Unit {
+        item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
+    ) -> StartedUnit {
         self.try_within(step.tries, step.pause_ms, key, item)
     }
 
     /// Something that is not tried again.
-    fn try_once(&mut self, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
+    fn try_once(
+        &mut self,
+        key: &str,
+        item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
+    ) -> StartedUnit {
         self.try_within(1, (0, 0), key, item)
     }
 
@@ -315,11 +323,11 @@ impl<'w> Walk<'w> {
         most: u32,
         (first, longest): (u64, u64),
         key: &str,
-        item: impl FnOnce(&str) -> Result<Payload, Failure>,
-    ) -> Unit {
+        item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
+    ) -> StartedUnit {
         let tries = self.facts.tries_of(key);
         let failed = match tries.last() {
-            Some(State::Ended(Output::Failed(failure))) => Some(of_branch(self.workflow, failure)),
+            Some(StartState::Ended(StepOutput::Failed(failure))) => Some(of_branch(self.workflow, failure)),
             _ => None,
         };
         let number = u32::try_from(tries.len()).unwrap_or(u32::MAX);
@@ -330,28 +338,28 @@ impl<'w> Walk<'w> {
                 match pauses.get(tries.len() - 1) {
                     None => {
                         self.start_item(&format!("pause:{key}"), number, |id| items::start_timer(id, pause));
-                        return Unit::Waits;
+                        return StartedUnit::Waits;
                     }
-                    Some(State::Fired(_) | State::Ended(_)) => {}
-                    Some(_) => return Unit::Waits,
+                    Some(StartState::Fired(_) | StartState::Ended(_)) => {}
+                    Some(_) => return StartedUnit::Waits,
                 }
             }
-            Some(State::Ended(output)) => {
-                return Unit::Over(failed.map_or_else(|| output.clone(), Output::Failed));
+            Some(StartState::Ended(output)) => {
+                return StartedUnit::Over(failed.map_or_else(|| output.clone(), StepOutput::Failed));
             }
-            Some(State::Runs(id)) => {
+            Some(StartState::Runs(id)) => {
                 self.running.push(id.clone());
-                return Unit::Waits;
+                return StartedUnit::Waits;
             }
-            Some(_) => return Unit::Waits,
+            Some(_) => return StartedUnit::Waits,
             None => {}
         }
         match item(&items::label_child(key)) {
             Ok(payload) => {
                 self.start_item(key, number + 1, |_| payload);
-                Unit::Waits
+                StartedUnit::Waits
             }
-            Err(failure) => Unit::Over(Output::Failed(failure)),
+            Err(failure) => StartedUnit::Over(StepOutput::Failed(failure)),
         }
     }
 }

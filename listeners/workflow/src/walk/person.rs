@@ -1,57 +1,77 @@
 //! A person who is asked, and time that passes.
 
-use super::{Flow, Unit, Walk};
+use super::{StartedUnit, WalkFlow, WorkflowWalk};
 use crate::ask_person;
-use crate::facts::State;
+use crate::facts::StartState;
 use crate::items;
-use crate::known::{Entry, Failure, Known, Output};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
 use crate::spec::{QuestionStep, Step};
 
-impl Walk<'_> {
-    pub(super) fn ask_question(&mut self, step: &Step, question: &QuestionStep, known: &mut Known) -> Flow {
+impl WorkflowWalk<'_> {
+    pub(super) fn ask_question(
+        &mut self,
+        step: &Step,
+        question: &QuestionStep,
+        known: &mut KnownOutputs,
+    ) -> WalkFlow {
         match self.find_answer(&known.key_of(&step.id), question, known) {
-            Unit::Waits => Flow::Waits,
-            Unit::Over(Output::Failed(failure)) => Flow::Failed(super::leaf::name_step(&step.id, &failure)),
-            Unit::Over(said) => {
-                known.push_entry(Entry::new(&step.id, said));
-                Flow::Done
+            StartedUnit::Waits => WalkFlow::Waits,
+            StartedUnit::Over(StepOutput::Failed(failure)) => {
+                WalkFlow::Failed(super::leaf::name_step(&step.id, &failure))
+            }
+            StartedUnit::Over(said) => {
+                known.push_entry(KnownEntry::new(&step.id, said));
+                WalkFlow::Done
             }
         }
     }
 
     /// What a person answers to a question that is asked under a key.
-    pub(super) fn find_answer(&mut self, key: &str, question: &QuestionStep, known: &Known) -> Unit {
+    pub(super) fn find_answer(
+        &mut self,
+        key: &str,
+        question: &QuestionStep,
+        known: &KnownOutputs,
+    ) -> StartedUnit {
         let facts = self.facts;
         if facts.tries_of(key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
             self.needs_numbers = true;
-            return Unit::Waits;
+            return StartedUnit::Waits;
         }
         let before = self.items.len();
         match self.try_once(key, |_| ask_person::ask_person(question, known, facts)) {
-            Unit::Waits => {
+            StartedUnit::Waits => {
                 // The item stays open until the person has answered.
-                self.asks |= self.items.len() > before || facts.tries_of(key).last() == Some(&State::Asked);
-                Unit::Waits
+                self.asks |=
+                    self.items.len() > before || facts.tries_of(key).last() == Some(&StartState::Asked);
+                StartedUnit::Waits
             }
-            Unit::Over(Output::Payload(said)) => Unit::Over(items::person_said(&said, question).map_or_else(
-                || Output::Failed(Failure::new("workflow.nobody-answered", "no one answered in time")),
-                Output::Payload,
-            )),
+            StartedUnit::Over(StepOutput::Payload(said)) => {
+                StartedUnit::Over(items::person_said(&said, question).map_or_else(
+                    || {
+                        StepOutput::Failed(StepFailure::new(
+                            "workflow.nobody-answered",
+                            "no one answered in time",
+                        ))
+                    },
+                    StepOutput::Payload,
+                ))
+            }
             failed => failed,
         }
     }
 
-    pub(super) fn run_wait(&mut self, step: &Step, ms: u64, known: &Known) -> Flow {
+    pub(super) fn run_wait(&mut self, step: &Step, ms: u64, known: &KnownOutputs) -> WalkFlow {
         let key = known.key_of(&step.id);
         match self.facts.tries_of(&key).last() {
-            Some(State::Fired(_)) => Flow::Done,
-            Some(State::Ended(Output::Failed(failure))) => {
-                Flow::Failed(super::leaf::name_step(&step.id, failure))
+            Some(StartState::Fired(_)) => WalkFlow::Done,
+            Some(StartState::Ended(StepOutput::Failed(failure))) => {
+                WalkFlow::Failed(super::leaf::name_step(&step.id, failure))
             }
-            Some(_) => Flow::Waits,
+            Some(_) => WalkFlow::Waits,
             None => {
                 self.start_item(&key, 1, |id| items::start_timer(id, ms));
-                Flow::Waits
+                WalkFlow::Waits
             }
         }
     }

@@ -2,35 +2,37 @@
 
 use std::sync::Arc;
 
-use super::{Flow, Walk};
+use super::{WalkFlow, WorkflowWalk};
 use crate::condition;
-use crate::known::{Entry, Known, Part, is_converged};
+use crate::known::{KnownEntry, KnownOutputs, KnownPart, is_converged};
 use crate::spec::{RepeatUntil, Step};
 
-impl Walk<'_> {
+impl WorkflowWalk<'_> {
     pub(super) fn run_repeat(
         &mut self,
         step: &Step,
         (steps, until, at_most): (&[Step], &RepeatUntil, u32),
-        known: &mut Known,
-    ) -> Flow {
+        known: &mut KnownOutputs,
+    ) -> WalkFlow {
         let key = known.key_of(&step.id);
-        let mut passes: Vec<Vec<Arc<Entry>>> = Vec::new();
+        let mut passes: Vec<Vec<Arc<KnownEntry>>> = Vec::new();
         let mut is_enough = false;
         for n in 1..=at_most {
             let mut inner = known.clone();
-            inner.parts.extend((1..).zip(&passes).map(|(n, pass)| Part::Pass { n, entries: pass.clone() }));
+            inner
+                .parts
+                .extend((1..).zip(&passes).map(|(n, pass)| KnownPart::Pass { n, entries: pass.clone() }));
             inner.within.push((step.id.clone(), n));
             let before = inner.parts.len();
             match self.run_sequence(steps, &mut inner) {
-                Flow::Done => {}
+                WalkFlow::Done => {}
                 other => return other,
             }
             let own = inner.parts.split_off(before).into_iter().filter_map(|part| match part {
-                Part::Entry(entry) => Some(entry),
-                Part::Pass { .. } => None,
+                KnownPart::Entry(entry) => Some(entry),
+                KnownPart::Pass { .. } => None,
             });
-            let own: Vec<Arc<Entry>> = own.collect();
+            let own: Vec<Arc<KnownEntry>> = own.collect();
             let question = if *until == RepeatUntil::Converged { "converged" } else { "until" };
             is_enough = self.decide_once(&format!("{key}.{n}"), question, || match until {
                 RepeatUntil::Converged => {
@@ -38,7 +40,7 @@ impl Walk<'_> {
                 }
                 RepeatUntil::Holds(conditions) => {
                     let mut known = known.clone();
-                    known.parts.extend(own.iter().cloned().map(Part::Entry));
+                    known.parts.extend(own.iter().cloned().map(KnownPart::Entry));
                     condition::all_hold(conditions, &known)
                 }
             });
@@ -52,9 +54,9 @@ impl Walk<'_> {
         }
         let mut last = passes.pop().unwrap_or_default();
         if let Some(end) = last.last_mut().filter(|_| !is_enough) {
-            *end = Arc::new(Entry { is_unfinished: true, ..Entry::clone(end) });
+            *end = Arc::new(KnownEntry { is_unfinished: true, ..KnownEntry::clone(end) });
         }
-        known.parts.extend(last.into_iter().map(Part::Entry));
-        Flow::Done
+        known.parts.extend(last.into_iter().map(KnownPart::Entry));
+        WalkFlow::Done
     }
 }

@@ -5,21 +5,21 @@
 
 use systole_kit::Payload;
 
-use super::{Unit, Walk};
+use super::{StartedUnit, WorkflowWalk};
 use crate::goal_request::Correction;
-use crate::known::{Entry, Failure, Known, Output};
-use crate::note::Reconciled;
-use crate::shown::{self, Asked};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
+use crate::note::NotedComparison;
+use crate::shown::{self, GoalParts};
 use crate::spec::{ElementName, Goal, Path, Step, Supervisor};
 use crate::supervision::{self, name_element};
 
 /// A goal that one agent pursues.
-pub(super) struct Pursued<'p> {
+pub(super) struct PursuedGoal<'p> {
     pub(super) step: &'p Step,
     pub(super) goal: &'p Goal,
     pub(super) agent: &'p str,
     /// What is known at the goal.
-    pub(super) known: &'p Known,
+    pub(super) known: &'p KnownOutputs,
     /// The key of the goal.
     pub(super) key: &'p str,
     /// The id under which its output is known.
@@ -27,47 +27,47 @@ pub(super) struct Pursued<'p> {
 }
 
 /// A goal that was pursued once, or once more after a correction.
-struct Round<'r> {
-    of: &'r Pursued<'r>,
+struct GoalRound<'r> {
+    of: &'r PursuedGoal<'r>,
     /// The key of its output.
     key: String,
     commitment: Payload,
     /// What was wanted after the first round, and the output of that.
-    corrected: Option<(Wanted, Payload)>,
+    corrected: Option<(WantedCorrection, Payload)>,
 }
 
 /// A correction that is wanted.
 #[derive(Clone)]
-struct Wanted {
+struct WantedCorrection {
     source: &'static str,
     words: String,
 }
 
 /// What is decided about an output.
-enum Decision {
+enum RoundDecision {
     Continue,
-    Reorient(Wanted),
+    Reorient(WantedCorrection),
 }
 
-impl Walk<'_> {
+impl WorkflowWalk<'_> {
     /// What came of a goal under supervision.
-    pub(super) fn supervise(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Unit {
+    pub(super) fn supervise(&mut self, supervisor: &Supervisor, of: &PursuedGoal<'_>) -> StartedUnit {
         match self.run_rounds(supervisor, of) {
-            Ok(output) => Unit::Over(Output::Payload(output)),
+            Ok(output) => StartedUnit::Over(StepOutput::Payload(output)),
             Err(unit) => unit,
         }
     }
 
-    fn run_rounds(&mut self, supervisor: &Supervisor, of: &Pursued<'_>) -> Result<Payload, Unit> {
+    fn run_rounds(&mut self, supervisor: &Supervisor, of: &PursuedGoal<'_>) -> Result<Payload, StartedUnit> {
         let words = (supervision::COMMIT, name_element("commit"));
         let commitment =
             self.request_goal(of, &format!("commit:{}", of.key), of.agent, Some(words), &[], None)?;
-        let mut round = Round { of, key: of.key.to_owned(), commitment, corrected: None };
+        let mut round = GoalRound { of, key: of.key.to_owned(), commitment, corrected: None };
         loop {
             let output = self.find_output(&round)?;
             match self.find_decision(supervisor, &round, &output)? {
-                Decision::Continue => return Ok(output),
-                Decision::Reorient(wanted) => {
+                RoundDecision::Continue => return Ok(output),
+                RoundDecision::Reorient(wanted) => {
                     round.key = format!("{}:2", of.key);
                     round.corrected = Some((wanted, output));
                 }
@@ -76,7 +76,7 @@ impl Walk<'_> {
     }
 
     /// The output of a round.
-    fn find_output(&mut self, round: &Round<'_>) -> Result<Payload, Unit> {
+    fn find_output(&mut self, round: &GoalRound<'_>) -> Result<Payload, StartedUnit> {
         let mut seen = vec![round.show_entry("commit:", &round.commitment)];
         seen.extend(round.corrected.as_ref().map(|(_, output)| round.show_entry("", output)));
         self.request_goal(round.of, &round.key, round.of.agent, None, &seen, round.correction())
@@ -86,9 +86,9 @@ impl Walk<'_> {
     fn find_decision(
         &mut self,
         supervisor: &Supervisor,
-        round: &Round<'_>,
+        round: &GoalRound<'_>,
         output: &Payload,
-    ) -> Result<Decision, Unit> {
+    ) -> Result<RoundDecision, StartedUnit> {
         let of = round.of;
         let mut seen = vec![round.show_entry("commit:", &round.commitment), round.show_entry("", output)];
         let words = (supervision::ASSESS, name_element("assessment"));
@@ -98,7 +98,7 @@ impl Walk<'_> {
         seen.push(round.show_entry("assess:", &assessment));
         let by = match supervisor {
             Supervisor::Person => format!("{} has pursued it", of.agent),
-            Supervisor::Agent(_) if triggers.is_empty() => return Ok(Decision::Continue),
+            Supervisor::Agent(_) if triggers.is_empty() => return Ok(RoundDecision::Continue),
             Supervisor::Agent(name) => {
                 let mut shown = seen.clone();
                 shown.push(
@@ -109,9 +109,9 @@ impl Walk<'_> {
                 let key = format!("verdict:{}", round.key);
                 let verdict = self.request_goal(of, &key, name, Some(words), &shown, round.correction())?;
                 match verdict.attribute("value").as_deref() {
-                    Some(supervision::CONTINUE) => return Ok(Decision::Continue),
+                    Some(supervision::CONTINUE) => return Ok(RoundDecision::Continue),
                     Some(supervision::REORIENT) if !round.is_last() => {
-                        return Ok(Decision::Reorient(Wanted {
+                        return Ok(RoundDecision::Reorient(WantedCorrection {
                             source: "supervisor",
                             words: verdict.text(),
                         }));
@@ -127,11 +127,11 @@ impl Walk<'_> {
     /// Asks a person what to do with an output.
     fn ask_person(
         &mut self,
-        round: &Round<'_>,
+        round: &GoalRound<'_>,
         by: &str,
         triggers: &[String],
-        seen: Vec<Entry>,
-    ) -> Result<Decision, Unit> {
+        seen: Vec<KnownEntry>,
+    ) -> Result<RoundDecision, StartedUnit> {
         let mut question = supervision::build_question(round.of.label, by, triggers, round.is_last());
         let mut known = round.of.known.clone();
         for entry in seen {
@@ -141,48 +141,48 @@ impl Walk<'_> {
         let said = take_output(self.find_answer(&format!("ask:{}", round.key), &question, &known))?;
         let note = said.text();
         match said.attribute("choice").as_deref() {
-            Some(supervision::CONTINUE) => Ok(Decision::Continue),
+            Some(supervision::CONTINUE) => Ok(RoundDecision::Continue),
             Some(supervision::REORIENT) if !round.is_last() => {
                 let no_note = "A person wants this done again and wrote no note.";
                 let words = if note.trim().is_empty() { no_note.to_owned() } else { note };
-                Ok(Decision::Reorient(Wanted { source: "person", words }))
+                Ok(RoundDecision::Reorient(WantedCorrection { source: "person", words }))
             }
             _ => {
                 let words = if note.trim().is_empty() { "a person stopped it".to_owned() } else { note };
-                Err(Unit::Over(Output::Failed(Failure::new("workflow.stopped", words))))
+                Err(StartedUnit::Over(StepOutput::Failed(StepFailure::new("workflow.stopped", words))))
             }
         }
     }
 
     /// Compares an output with its commitment, once.
-    fn compare_output(&mut self, round: &Round<'_>, assessment: &Payload) -> Vec<String> {
+    fn compare_output(&mut self, round: &GoalRound<'_>, assessment: &Payload) -> Vec<String> {
         if let Some(triggers) = self.facts.find_triggers(&round.key) {
             return triggers.to_vec();
         }
         let triggers = supervision::find_triggers(&round.commitment, assessment);
-        self.note.reconciled.push(Reconciled { key: round.key.clone(), triggers: triggers.clone() });
+        self.note.reconciled.push(NotedComparison { key: round.key.clone(), triggers: triggers.clone() });
         triggers
     }
 
     /// Asks an agent to pursue the goal, or what `instead` says.
     fn request_goal(
         &mut self,
-        of: &Pursued<'_>,
+        of: &PursuedGoal<'_>,
         key: &str,
         agent: &str,
         instead: Option<(&str, ElementName)>,
-        more: &[Entry],
+        more: &[KnownEntry],
         correction: Option<Correction<'_>>,
-    ) -> Result<Payload, Unit> {
+    ) -> Result<Payload, StartedUnit> {
         let workflow = self.workflow;
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
-        let asked = Asked { instead, more, correction };
+        let asked = GoalParts { instead, more, correction };
         let request = || shown::goal_request(workflow, of.step, of.goal, of.known, asked);
         take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
 }
 
-impl Round<'_> {
+impl GoalRound<'_> {
     /// Whether no further correction is possible.
     const fn is_last(&self) -> bool {
         self.corrected.is_some()
@@ -194,15 +194,15 @@ impl Round<'_> {
     }
 
     /// A part of the round as others see it.
-    fn show_entry(&self, what: &str, payload: &Payload) -> Entry {
-        Entry::new(&format!("{what}{}", self.of.label), Output::Payload(payload.clone()))
+    fn show_entry(&self, what: &str, payload: &Payload) -> KnownEntry {
+        KnownEntry::new(&format!("{what}{}", self.of.label), StepOutput::Payload(payload.clone()))
     }
 }
 
 /// What came of something that succeeded; anything else ends the walk through the goal.
-fn take_output(unit: Unit) -> Result<Payload, Unit> {
+fn take_output(unit: StartedUnit) -> Result<Payload, StartedUnit> {
     match unit {
-        Unit::Over(Output::Payload(payload)) => Ok(payload),
+        StartedUnit::Over(StepOutput::Payload(payload)) => Ok(payload),
         other => Err(other),
     }
 }
@@ -211,9 +211,9 @@ fn take_output(unit: Unit) -> Result<Payload, Unit> {
 mod tests {
     use systole_kit::{DocumentLimits, Payload, namespaces};
 
-    use super::super::{Turn, walk_workflow};
-    use crate::facts::Facts;
-    use crate::note::{Note, Started};
+    use super::super::{WalkTurn, walk_workflow};
+    use crate::facts::RunFacts;
+    use crate::note::{NotedStart, TurnNote};
     use crate::spec::{ElementName, Goal, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
@@ -236,18 +236,21 @@ mod tests {
     }
 
     /// What happened when these were started in one reply and answered so, and this came after it.
-    fn facts(starts: &[(&str, &str)], arrivals: &[&str]) -> Facts {
-        let mut facts = Facts::default();
+    fn facts(starts: &[(&str, &str)], arrivals: &[&str]) -> RunFacts {
+        let mut facts = RunFacts::default();
         let starts = (1..).zip(starts);
-        let started =
-            starts.clone().map(|(ordinal, (key, _))| Started { ordinal, key: (*key).to_owned(), number: 1 });
-        facts.take_note(&Note { starts: started.collect(), ..Note::default() });
+        let started = starts.clone().map(|(ordinal, (key, _))| NotedStart {
+            ordinal,
+            key: (*key).to_owned(),
+            number: 1,
+        });
+        facts.take_note(&TurnNote { starts: started.collect(), ..TurnNote::default() });
         starts.for_each(|(ordinal, (_, answer))| facts.take_answer(ordinal, &core(answer)));
         arrivals.iter().for_each(|arrival| facts.take_arrival(&core(arrival)));
         facts
     }
 
-    fn turn(steps: Vec<Step>, facts: &Facts) -> Turn {
+    fn turn(steps: Vec<Step>, facts: &RunFacts) -> WalkTurn {
         walk_workflow(
             &workflow(steps),
             &Payload::read(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap(),
@@ -261,10 +264,10 @@ mod tests {
         let report = "thread-finished id='t' outcome='answered'><final-report source='model' outcome='success'>Done.</final-report></thread-finished>";
         let facts = facts(&[("plan", "thread-spawned assigned_id='t'/>")], &[report]);
         let mut plan = goal("plan");
-        assert!(matches!(turn(vec![plan.clone()], &facts), Turn::Final(..)), "text takes a report");
+        assert!(matches!(turn(vec![plan.clone()], &facts), WalkTurn::Final(..)), "text takes a report");
         let StepAction::Do(goal) = &mut plan.work else { unreachable!() };
         goal.gives = Some(ElementName { namespace: "urn:x".into(), local: "plan".into() });
-        let Turn::Failed(failure) = turn(vec![plan], &facts) else { panic!("it did not fail") };
+        let WalkTurn::Failed(failure) = turn(vec![plan], &facts) else { panic!("it did not fail") };
         assert_eq!(failure.words, "plan: agent.no-answer: x gave a report and no <plan>: Done.");
     }
 
@@ -284,7 +287,7 @@ mod tests {
             ("timeout:both", "timer-set id='t1-3'/>"),
         ];
         let facts = facts(&starts, &[&failed("a"), &failed("b")]);
-        let Turn::Items(note, items) = turn(vec![timed], &facts) else {
+        let WalkTurn::Items(note, items) = turn(vec![timed], &facts) else {
             panic!("the timer is not cancelled")
         };
         assert_eq!(items.len(), 1);
@@ -305,10 +308,12 @@ mod tests {
         ];
         let facts = facts(&begun, &[]);
         for step in [alone(), timed(Step::new("both", inside()))] {
-            let Turn::Items(note, _) = turn(vec![step], &facts) else { panic!("it has ended") };
+            let WalkTurn::Items(note, _) = turn(vec![step], &facts) else { panic!("it has ended") };
             assert_eq!(note.starts, [], "the commitment is waited for");
         }
-        let Turn::Items(note, items) = turn(vec![alone()], &Facts::default()) else { panic!("it has ended") };
+        let WalkTurn::Items(note, items) = turn(vec![alone()], &RunFacts::default()) else {
+            panic!("it has ended")
+        };
         assert_eq!(note.starts.iter().map(|one| &*one.key).collect::<Vec<_>>(), ["plan", "timeout:plan"]);
         assert!(String::from_utf8_lossy(items[0].bytes()).contains("terms=\"outside\""), "{items:?}");
     }
@@ -317,9 +322,9 @@ mod tests {
     fn a_run_whose_timer_is_gone_ends_and_does_not_wait_for_ever() {
         let wait = || vec![Step::new("rest", StepAction::Wait { ms: 1000 }), goal("answer")];
         let mut facts = facts(&[("rest", "timer-set id='t1-1'/>")], &[]);
-        assert!(matches!(turn(wait(), &facts), Turn::Items(..)), "it waits for the timer");
+        assert!(matches!(turn(wait(), &facts), WalkTurn::Items(..)), "it waits for the timer");
         facts.take_answer(9, &core("timer-cancelled id='t1-1'/>"));
-        let Turn::Failed(failure) = turn(wait(), &facts) else { panic!("it waits for nothing") };
+        let WalkTurn::Failed(failure) = turn(wait(), &facts) else { panic!("it waits for nothing") };
         assert_eq!(failure.code, "workflow.stuck");
     }
 }

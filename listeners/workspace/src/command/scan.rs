@@ -106,9 +106,9 @@ impl FolderScan {
     }
 }
 
-type Stamp = (i64, i64, u64, i64, u64, u64, u32);
+type FileStamp = (i64, i64, u64, i64, u64, u64, u32);
 
-fn read_stamp(root: &FolderRoot, path: &str) -> Option<(Stamp, u64)> {
+fn read_stamp(root: &FolderRoot, path: &str) -> Option<(FileStamp, u64)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let file = root.resolve(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
     let stat = fstat(&file).ok()?;

@@ -59,11 +59,11 @@ pub(crate) fn build_words(command: &str, session: Option<&OpenSession>) -> Vec<S
 
 /// The sessions of all threads.
 #[derive(Debug)]
-pub(crate) struct Sessions(PathBuf);
+pub(crate) struct CommandSessions(PathBuf);
 
-impl Sessions {
-    pub(crate) fn new(state: &Path) -> Sessions {
-        Sessions(state.join("sessions"))
+impl CommandSessions {
+    pub(crate) fn new(state: &Path) -> CommandSessions {
+        CommandSessions(state.join("sessions"))
     }
 
     /// The folder of a session. Its path has a hash of the thread's name, because a name may hold any characters.

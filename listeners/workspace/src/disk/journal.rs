@@ -20,7 +20,7 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// The folder of the journal, locked for this process.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct ChangeJournal {
     changes: PathBuf,
     _lock: File,
 }
@@ -54,7 +54,7 @@ pub(crate) struct RecordedFile {
 
 /// How far a change set came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ChangeStage {
     /// New content may be beside its places, and no file is changed.
     Open,
     /// All new content is beside its places, and some files may be changed.
@@ -71,26 +71,26 @@ pub(crate) enum Stage {
     LeftReported,
 }
 
-impl Stage {
-    const ALL: [Stage; 7] = [
-        Stage::Open,
-        Stage::Writing,
-        Stage::Closing,
-        Stage::Complete,
-        Stage::RolledBack,
-        Stage::Left,
-        Stage::LeftReported,
+impl ChangeStage {
+    const ALL: [ChangeStage; 7] = [
+        ChangeStage::Open,
+        ChangeStage::Writing,
+        ChangeStage::Closing,
+        ChangeStage::Complete,
+        ChangeStage::RolledBack,
+        ChangeStage::Left,
+        ChangeStage::LeftReported,
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Stage::Open => "open.json",
-            Stage::Writing => "writing.json",
-            Stage::Closing => "closing.json",
-            Stage::Complete => "complete.json",
-            Stage::RolledBack => "rolled-back.json",
-            Stage::Left => "left.json",
-            Stage::LeftReported => "left-reported.json",
+            ChangeStage::Open => "open.json",
+            ChangeStage::Writing => "writing.json",
+            ChangeStage::Closing => "closing.json",
+            ChangeStage::Complete => "complete.json",
+            ChangeStage::RolledBack => "rolled-back.json",
+            ChangeStage::Left => "left.json",
+            ChangeStage::LeftReported => "left-reported.json",
         }
     }
 }
@@ -101,9 +101,9 @@ const RESULT: &str = "result.xml";
 /// Why files were left as they are.
 const REPORT: &str = "report.txt";
 
-impl Journal {
+impl ChangeJournal {
     /// Opens the journal and locks it.
-    pub(crate) fn open(state: &Path) -> io::Result<Journal> {
+    pub(crate) fn open(state: &Path) -> io::Result<ChangeJournal> {
         use std::os::unix::fs::DirBuilderExt as _;
         let changes = state.join("changes");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&changes)?;
@@ -122,7 +122,7 @@ impl Journal {
                 }
             }
         }
-        Ok(Journal { changes, _lock: lock })
+        Ok(ChangeJournal { changes, _lock: lock })
     }
 
     fn folder_of(&self, change: &str) -> PathBuf {
@@ -149,22 +149,22 @@ impl Journal {
                 file.sync_all()?;
             }
         }
-        put_file(&folder, Stage::Open.name(), &serde_json::to_vec(record)?)
+        put_file(&folder, ChangeStage::Open.name(), &serde_json::to_vec(record)?)
     }
 
     /// Notes how far a change set came.
-    pub(crate) fn advance_stage(&self, change: &str, from: Stage, to: Stage) -> io::Result<()> {
+    pub(crate) fn advance_stage(&self, change: &str, from: ChangeStage, to: ChangeStage) -> io::Result<()> {
         let folder = self.folder_of(change);
         fs::rename(folder.join(from.name()), folder.join(to.name()))?;
         sync_folder(&folder)
     }
 
     /// How far a change set came, and its record.
-    pub(crate) fn find_change(&self, change: &str) -> io::Result<Option<(Stage, ChangeRecord)>> {
+    pub(crate) fn find_change(&self, change: &str) -> io::Result<Option<(ChangeStage, ChangeRecord)>> {
         if !is_change(change) {
             return Ok(None);
         }
-        for stage in Stage::ALL {
+        for stage in ChangeStage::ALL {
             let Some(bytes) = read_file(&self.folder_of(change).join(stage.name()))? else { continue };
             return Ok(Some((stage, serde_json::from_slice(&bytes)?)));
         }
@@ -172,11 +172,13 @@ impl Journal {
     }
 
     /// The change sets that are neither complete nor taken back, with how far they came.
-    pub(crate) fn list_unsettled(&self) -> io::Result<Vec<(Stage, ChangeRecord)>> {
+    pub(crate) fn list_unsettled(&self) -> io::Result<Vec<(ChangeStage, ChangeRecord)>> {
         let mut found = Vec::new();
         for change in self.list_all()? {
-            if let Some((stage @ (Stage::Open | Stage::Writing | Stage::Closing | Stage::Left), record)) =
-                self.find_change(&change)?
+            if let Some((
+                stage @ (ChangeStage::Open | ChangeStage::Writing | ChangeStage::Closing | ChangeStage::Left),
+                record,
+            )) = self.find_change(&change)?
             {
                 found.push((stage, record));
             }
@@ -237,7 +239,10 @@ impl Journal {
         for (_, change) in by_age {
             let stage = self.find_change(&change)?.map(|(stage, _)| stage);
             if removed < surplus
-                && !matches!(stage, Some(Stage::Open | Stage::Writing | Stage::Closing | Stage::Left))
+                && !matches!(
+                    stage,
+                    Some(ChangeStage::Open | ChangeStage::Writing | ChangeStage::Closing | ChangeStage::Left)
+                )
             {
                 fs::remove_dir_all(self.folder_of(&change))?;
                 removed += 1;

@@ -18,15 +18,15 @@ use crate::hash::hash_bytes;
 const TRIES: usize = 16;
 
 /// A file's folder, opened below the root, and the file's name in it.
-pub(crate) struct Place<'p> {
+pub(crate) struct SwapPlace<'p> {
     pub(crate) folder: OwnedFd,
     pub(crate) name: &'p str,
 }
 
-impl<'p> Place<'p> {
-    pub(crate) fn open(root: &FolderRoot, path: &'p str) -> Result<Place<'p>, Errno> {
+impl<'p> SwapPlace<'p> {
+    pub(crate) fn open(root: &FolderRoot, path: &'p str) -> Result<SwapPlace<'p>, Errno> {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
-        Ok(Place { folder: root.folder(folder)?, name })
+        Ok(SwapPlace { folder: root.folder(folder)?, name })
     }
 
     /// Writes a new file beside it, on disk before this returns.

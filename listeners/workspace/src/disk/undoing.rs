@@ -9,21 +9,21 @@ use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 use systole_folder::FolderRoot;
 
-use super::journal::{ChangeRecord, Journal, RecordedFile};
-use super::swap::Place;
+use super::journal::{ChangeJournal, ChangeRecord, RecordedFile};
+use super::swap::SwapPlace;
 
 /// Takes all files back. Only the first `done` were changed, if that is known. Returns what was left, each with the
 /// reason.
 pub(crate) fn roll_back(
     root: &FolderRoot,
-    journal: &Journal,
+    journal: &ChangeJournal,
     record: &ChangeRecord,
     done: Option<usize>,
 ) -> io::Result<Vec<String>> {
     let mut left = Vec::new();
     for (number, file) in record.files.iter().enumerate().rev() {
         let kept = journal.backup_path(&record.change, number);
-        let place = match Place::open(root, &file.path) {
+        let place = match SwapPlace::open(root, &file.path) {
             // A folder that was never made holds nothing that was written.
             Err(Errno::NOENT) if file.before.is_none() => continue,
             Err(_) if done.is_some_and(|done| number >= done) => continue,
@@ -44,7 +44,7 @@ pub(crate) fn roll_back(
         }
     }
     for folder in record.folders.iter().rev() {
-        let Ok(place) = Place::open(root, folder) else { continue };
+        let Ok(place) = SwapPlace::open(root, folder) else { continue };
         match unlinkat(&place.folder, place.name, AtFlags::REMOVEDIR) {
             // A folder that others use by now stays.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
@@ -63,7 +63,7 @@ fn describe_left(file: &RecordedFile, kept: &std::path::Path, why: &str) -> Stri
 }
 
 /// Whether the file holds again what it held before.
-fn taken_back(place: &Place<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
+fn taken_back(place: &SwapPlace<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
     let (before, after) = (file.before.as_deref(), file.after.as_deref());
     let now = place.hash_file(place.name)?;
     if now.as_deref() == before {

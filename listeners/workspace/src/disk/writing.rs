@@ -10,21 +10,25 @@ use rustix::fs::{Mode, mkdirat};
 use rustix::io::Errno;
 use systole_folder::FolderRoot;
 
-use super::journal::{ChangeRecord, Journal, RecordedFile, Stage};
-use super::swap::Place;
+use super::journal::{ChangeJournal, ChangeRecord, ChangeStage, RecordedFile};
+use super::swap::SwapPlace;
 use super::undoing::roll_back;
 use crate::fault::{self, ElementFault};
 use crate::hash::hash_bytes;
 use crate::order::ApplyOrder;
 use crate::resolve::plan::OWN_NAMES;
-use crate::resolve::realize::FileChange;
+use crate::resolve::realize::RealizedChange;
 
 /// Permissions of new folders, before the process's mask.
 const NEW_FOLDER: u32 = 0o777;
 
 /// The record of what will happen.
-pub(crate) fn build_record(root: &FolderRoot, order: &ApplyOrder, changes: &[FileChange]) -> ChangeRecord {
-    let file = |(number, change): (usize, &FileChange)| RecordedFile {
+pub(crate) fn build_record(
+    root: &FolderRoot,
+    order: &ApplyOrder,
+    changes: &[RealizedChange],
+) -> ChangeRecord {
+    let file = |(number, change): (usize, &RealizedChange)| RecordedFile {
         path: change.path.clone(),
         before: change.before.as_deref().map(hash_bytes),
         after: change.after.as_deref().map(hash_bytes),
@@ -68,9 +72,9 @@ pub(crate) fn build_record(root: &FolderRoot, order: &ApplyOrder, changes: &[Fil
 /// Writes all files, or none. Returns what could not be cleaned up.
 pub(crate) fn write_all(
     root: &FolderRoot,
-    journal: &Journal,
+    journal: &ChangeJournal,
     record: &ChangeRecord,
-    changes: &[FileChange],
+    changes: &[RealizedChange],
 ) -> Result<Option<String>, ElementFault> {
     let failed = |error: io::Error| {
         ElementFault::new(fault::NOT_WRITTEN, format!("the journal cannot be written: {error}"))
@@ -79,9 +83,13 @@ pub(crate) fn write_all(
     journal.begin_change(record, &before).map_err(failed)?;
     let mut done = 0;
     let put = prepare_files(root, record, changes)
-        .and_then(|()| journal.advance_stage(&record.change, Stage::Open, Stage::Writing).map_err(failed))
+        .and_then(|()| {
+            journal.advance_stage(&record.change, ChangeStage::Open, ChangeStage::Writing).map_err(failed)
+        })
         .and_then(|()| put_all(root, record, &mut done))
-        .and_then(|()| journal.advance_stage(&record.change, Stage::Writing, Stage::Closing).map_err(failed));
+        .and_then(|()| {
+            journal.advance_stage(&record.change, ChangeStage::Writing, ChangeStage::Closing).map_err(failed)
+        });
     if let Err(fault) = put {
         return Err(match settle_change(root, journal, record, Some(done)).map_err(failed)? {
             None => fault,
@@ -99,19 +107,19 @@ pub(crate) fn write_all(
 /// could not be taken back.
 pub(crate) fn settle_change(
     root: &FolderRoot,
-    journal: &Journal,
+    journal: &ChangeJournal,
     record: &ChangeRecord,
     done: Option<usize>,
 ) -> io::Result<Option<String>> {
-    let from = journal.find_change(&record.change)?.map_or(Stage::Open, |(stage, _)| stage);
-    let done = if from == Stage::Open { Some(0) } else { done };
+    let from = journal.find_change(&record.change)?.map_or(ChangeStage::Open, |(stage, _)| stage);
+    let done = if from == ChangeStage::Open { Some(0) } else { done };
     let left = roll_back(root, journal, record, done)?;
     let (words, stage) = match left.as_slice() {
-        [] => (None, Stage::RolledBack),
+        [] => (None, ChangeStage::RolledBack),
         left => {
             let words = left.join("\n");
             journal.put_report(&record.change, &words)?;
-            (Some(words), Stage::Left)
+            (Some(words), ChangeStage::Left)
         }
     };
     journal.advance_stage(&record.change, from, stage)?;
@@ -119,26 +127,30 @@ pub(crate) fn settle_change(
 }
 
 /// Removes what files held before from beside them, and notes that the change set is complete.
-pub(crate) fn finish_change(root: &FolderRoot, journal: &Journal, record: &ChangeRecord) -> io::Result<()> {
+pub(crate) fn finish_change(
+    root: &FolderRoot,
+    journal: &ChangeJournal,
+    record: &ChangeRecord,
+) -> io::Result<()> {
     for file in &record.files {
-        match Place::open(root, &file.path) {
+        match SwapPlace::open(root, &file.path) {
             Ok(place) => place.remove_file(&file.beside)?,
             // A command or a person may have removed the folder by now.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    journal.advance_stage(&record.change, Stage::Closing, Stage::Complete)
+    journal.advance_stage(&record.change, ChangeStage::Closing, ChangeStage::Complete)
 }
 
 /// Makes folders, and writes all new content beside its places.
 fn prepare_files(
     root: &FolderRoot,
     record: &ChangeRecord,
-    changes: &[FileChange],
+    changes: &[RealizedChange],
 ) -> Result<(), ElementFault> {
     for folder in &record.folders {
-        let place = Place::open(root, folder).map_err(|error| not_written(folder, error.into()))?;
+        let place = SwapPlace::open(root, folder).map_err(|error| not_written(folder, error.into()))?;
         match mkdirat(&place.folder, place.name, Mode::from_raw_mode(NEW_FOLDER)) {
             Ok(()) => place.sync_folder().map_err(|error| not_written(folder, error.into()))?,
             Err(Errno::EXIST) => {}
@@ -148,7 +160,7 @@ fn prepare_files(
     for (file, change) in record.files.iter().zip(changes) {
         if let Some(bytes) = &change.after {
             let place =
-                Place::open(root, &file.path).map_err(|error| not_written(&file.path, error.into()))?;
+                SwapPlace::open(root, &file.path).map_err(|error| not_written(&file.path, error.into()))?;
             let written = place.write_beside(&file.beside, bytes, file.mode, file.before.is_none());
             written.map_err(|error| not_written(&file.path, error))?;
         }
@@ -160,7 +172,7 @@ fn prepare_files(
 fn put_all(root: &FolderRoot, record: &ChangeRecord, done: &mut usize) -> Result<(), ElementFault> {
     for file in &record.files {
         let put = || {
-            let place = Place::open(root, &file.path)?;
+            let place = SwapPlace::open(root, &file.path)?;
             let is_done = match (&file.before, &file.after) {
                 (Some(before), None) => place.take_file(&file.beside, before)?,
                 (before, after) => {

@@ -97,20 +97,20 @@ impl ChangeRequest {
 
 /// The fields of an element: its attributes, and the text or the children in it.
 #[derive(Default)]
-struct Written {
+struct ElementFields {
     attributes: Vec<(String, String)>,
     text: String,
     old: String,
     new: String,
 }
 
-impl Written {
+impl ElementFields {
     fn find_attribute(&self, name: &str) -> Option<String> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
-    fn read_element<'d>(gate: &mut Gate<'d>) -> Result<Written, Fault> {
-        let mut written = Written::default();
+    fn read_element<'d>(gate: &mut Gate<'d>) -> Result<ElementFields, Fault> {
+        let mut written = ElementFields::default();
         for attribute in gate.attributes() {
             written.attributes.push((attribute.local.to_owned(), attribute.value().into_owned()));
         }
@@ -136,7 +136,7 @@ impl Written {
 fn read_element<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<SetElement, Fault> {
     let ns = gate.ns(tag).unwrap_or_default().to_owned();
     let name = tag.local.to_owned();
-    let written = Written::read_element(gate)?;
+    let written = ElementFields::read_element(gate)?;
     let is_known = matches!(&*ns, namespaces::COMMANDS | namespaces::PROPOSALS);
     let asked = if is_known { read_asked(&name, &written) } else { Err(refuse_unknown(&name)) };
     Ok(SetElement { name, asked })
@@ -146,7 +146,7 @@ fn refuse_unknown(name: &str) -> ElementFault {
     ElementFault::new(fault::UNKNOWN_ELEMENT, format!("<{name}> is no element of a change set"))
 }
 
-fn read_asked(name: &str, written: &Written) -> Result<AskedFor, ElementFault> {
+fn read_asked(name: &str, written: &ElementFields) -> Result<AskedFor, ElementFault> {
     let text = || trim_body(&written.text).to_owned();
     let edit = |path: &str, action: FileAction| {
         let path = written.find_attribute(path).unwrap_or_default();

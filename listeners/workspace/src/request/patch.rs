@@ -16,14 +16,14 @@ const END_OF_FILE: &str = "*** End of File";
 /// What may begin a file of a patch.
 const FILE: &str = "*** Update File: PATH, *** Add File: PATH, *** Delete File: PATH or *** End Patch";
 
-struct Lines<'p> {
+struct PatchLines<'p> {
     all: Vec<&'p str>,
     at: usize,
 }
 
 /// The edits of a patch.
 pub(crate) fn read_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
-    let mut lines = Lines { all: text.lines().collect(), at: 0 };
+    let mut lines = PatchLines { all: text.lines().collect(), at: 0 };
     while lines.next().is_some_and(|line| line.trim_end() != BEGIN) {}
     let mut found = Vec::new();
     loop {
@@ -47,7 +47,7 @@ pub(crate) fn read_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     if found.is_empty() { Err(refuse_line(lines.at, FILE)) } else { Ok(found) }
 }
 
-impl<'p> Lines<'p> {
+impl<'p> PatchLines<'p> {
     fn next(&mut self) -> Option<&'p str> {
         let line = self.all.get(self.at).copied();
         self.at += usize::from(line.is_some());

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::order::OrderedEdit;
 use crate::request::{FileAction, FileEdit};
 use crate::text::document::{TextDocument, whole_lines};
-use crate::text::hunk::{self, Changed};
+use crate::text::hunk::{self, ChangedText};
 use crate::text::pieces::find_pieces;
 
 /// The edits so far, and the files as they leave them.
@@ -41,7 +41,7 @@ struct PlannedFile {
 
 /// What became of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum EditFit {
     Fits,
     /// An earlier edit of its file does not fit, so it was not tried.
     NotTried,
@@ -88,16 +88,16 @@ impl<'r> EditPlan<'r> {
     }
 
     /// Adds an edit of the element `of`.
-    pub(crate) fn add_edit(&mut self, of: usize, edit: &FileEdit) -> Result<Fit, ElementFault> {
+    pub(crate) fn add_edit(&mut self, of: usize, edit: &FileEdit) -> Result<EditFit, ElementFault> {
         let path = self.load_file(&edit.path)?;
         if self.unfit.contains(&path) {
-            return Ok(Fit::NotTried);
+            return Ok(EditFit::NotTried);
         }
         let added = self.worked_out(of, &path, edit);
         if added.is_err() {
             self.unfit.insert(path);
         }
-        added.map(|()| Fit::Fits)
+        added.map(|()| EditFit::Fits)
     }
 
     /// Reads a file that is not planned yet. Returns where it really is.
@@ -266,12 +266,16 @@ fn end_line(text: &str) -> String {
 }
 
 /// The text of a file after an action that keeps the file.
-fn change_text(path: &str, document: &TextDocument, action: &FileAction) -> Result<Changed, ElementFault> {
-    let misfit = |misfit: hunk::Misfit| {
+fn change_text(
+    path: &str,
+    document: &TextDocument,
+    action: &FileAction,
+) -> Result<ChangedText, ElementFault> {
+    let misfit = |misfit: hunk::HunkMisfit| {
         let code = match misfit {
-            hunk::Misfit::Ambiguous { .. } => fault::AMBIGUOUS,
-            hunk::Misfit::Missing { .. } => fault::NO_MATCH,
-            hunk::Misfit::NoPlace => fault::BAD_PATCH,
+            hunk::HunkMisfit::Ambiguous { .. } => fault::AMBIGUOUS,
+            hunk::HunkMisfit::Missing { .. } => fault::NO_MATCH,
+            hunk::HunkMisfit::NoPlace => fault::BAD_PATCH,
         };
         ElementFault::new(code, misfit.describe(path, &document.text))
     };

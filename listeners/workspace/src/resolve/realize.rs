@@ -15,7 +15,7 @@ use crate::text::pieces::apply_pieces;
 
 /// A file that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileChange {
+pub(crate) struct RealizedChange {
     pub(crate) path: String,
     pub(crate) before: Option<Vec<u8>>,
     pub(crate) after: Option<Vec<u8>>,
@@ -31,8 +31,8 @@ const NEW_FILE: u32 = 0o666;
 const NEW_PROGRAM: u32 = 0o777;
 
 /// The changes that edits come to.
-pub(crate) fn list_changes(root: &FolderRoot, edits: &[OrderedEdit]) -> Result<Vec<FileChange>, FaultOf> {
-    let mut files: BTreeMap<&str, FileChange> = BTreeMap::new();
+pub(crate) fn list_changes(root: &FolderRoot, edits: &[OrderedEdit]) -> Result<Vec<RealizedChange>, FaultOf> {
+    let mut files: BTreeMap<&str, RealizedChange> = BTreeMap::new();
     for edit in edits {
         let of = |fault: ElementFault| (edit.of, fault);
         if !files.contains_key(edit.path.as_str()) {
@@ -72,7 +72,7 @@ fn describe_change(path: &str, what: &str) -> ElementFault {
 }
 
 /// A file as it is now.
-fn read_current(root: &FolderRoot, path: &str) -> Result<FileChange, ElementFault> {
+fn read_current(root: &FolderRoot, path: &str) -> Result<RealizedChange, ElementFault> {
     check_path(path)?;
     if root.place(path)? != path {
         return Err(describe_change(path, "is reached by a link now"));
@@ -85,5 +85,5 @@ fn read_current(root: &FolderRoot, path: &str) -> Result<FileChange, ElementFaul
         Err(fault) if fault.kind == PathFaultKind::Missing => (None, NEW_FILE),
         Err(fault) => return Err(fault.into()),
     };
-    Ok(FileChange { path: path.to_owned(), before: bytes.clone(), after: bytes, mode })
+    Ok(RealizedChange { path: path.to_owned(), before: bytes.clone(), after: bytes, mode })
 }

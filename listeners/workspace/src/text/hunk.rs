@@ -26,7 +26,7 @@ pub(crate) enum HunkLine {
 
 /// Why a change does not fit its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub(crate) enum HunkMisfit {
     /// It is nowhere. Holds the nearest lines.
     Missing { what: &'static str, near: String },
     /// It is in several places. Holds the numbers of their first lines.
@@ -36,7 +36,7 @@ pub(crate) enum Misfit {
 }
 
 /// A new text, and how the request differed from the file.
-pub(crate) type Changed = (String, Option<&'static str>);
+pub(crate) type ChangedText = (String, Option<&'static str>);
 
 impl HunkLine {
     fn old_line(&self) -> Option<&str> {
@@ -48,7 +48,7 @@ impl HunkLine {
 }
 
 /// Replaces the only place of `old` by `new`.
-pub(crate) fn replace_text(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
+pub(crate) fn replace_text(text: &str, old: &str, new: &str) -> Result<ChangedText, HunkMisfit> {
     let found = find_occurrences(text, old);
     match found.as_slice() {
         [at] => {
@@ -58,7 +58,7 @@ pub(crate) fn replace_text(text: &str, old: &str, new: &str) -> Result<Changed, 
         [] => replaced_lines(text, old, new),
         several => {
             let line = |at: &usize| text.get(..*at).unwrap_or_default().matches('\n').count() + 1;
-            Err(Misfit::Ambiguous { lines: several.iter().map(line).collect() })
+            Err(HunkMisfit::Ambiguous { lines: several.iter().map(line).collect() })
         }
     }
 }
@@ -79,7 +79,7 @@ fn find_occurrences(text: &str, old: &str) -> Vec<usize> {
 }
 
 /// The same for whole lines that differ only in white space.
-fn replaced_lines(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
+fn replaced_lines(text: &str, old: &str, new: &str) -> Result<ChangedText, HunkMisfit> {
     let (old_lines, new_lines) = match (old.strip_suffix('\n'), new.strip_suffix('\n')) {
         (Some(old), Some(new)) => (old, new),
         (Some(old), None) if new.is_empty() => (old, new),
@@ -93,7 +93,7 @@ fn replaced_lines(text: &str, old: &str, new: &str) -> Result<Changed, Misfit> {
 }
 
 /// Applies hunks, one below the other.
-pub(crate) fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<Changed, Misfit> {
+pub(crate) fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<ChangedText, HunkMisfit> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut made: Vec<String> = Vec::new();
     let mut done = 0;
@@ -130,19 +130,24 @@ fn new_lines(hunk: &Hunk, there: &[&str], indent: Option<&IndentShift>) -> Optio
     Some(made)
 }
 
-fn describe_missing(text: &str, old: &[&str]) -> Misfit {
-    Misfit::Missing { what: "the text to replace", near: find_similar(text, &old.join("\n")) }
+fn describe_missing(text: &str, old: &[&str]) -> HunkMisfit {
+    HunkMisfit::Missing { what: "the text to replace", near: find_similar(text, &old.join("\n")) }
 }
 
 /// The index of the first line of a hunk, at or below the line `from`.
-fn find_place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(usize, Closeness), Misfit> {
+fn find_place(
+    text: &str,
+    lines: &[&str],
+    hunk: &Hunk,
+    from: usize,
+) -> Result<(usize, Closeness), HunkMisfit> {
     // After the last line feed there is no line; a hunk at the end comes before it.
     let end = if lines.last().is_some_and(|last| last.is_empty()) { lines.len() - 1 } else { lines.len() };
     let mut start = from;
     for anchor in &hunk.anchors {
         let is_it = |line: &&str| line.trim() == anchor.trim();
         let found = lines.iter().skip(start).position(is_it).map(|at| at + start);
-        let missing = || Misfit::Missing { what: "the line after @@", near: find_similar(text, anchor) };
+        let missing = || HunkMisfit::Missing { what: "the line after @@", near: find_similar(text, anchor) };
         start = found.ok_or_else(missing)? + 1;
     }
     let old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old_line).collect();
@@ -150,7 +155,7 @@ fn find_place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(u
         return match (hunk.is_at_end, hunk.anchors.is_empty()) {
             (true, _) => Ok((end.max(from), Closeness::Exact)),
             (false, false) => Ok((start, Closeness::Exact)),
-            (false, true) => Err(Misfit::NoPlace),
+            (false, true) => Err(HunkMisfit::NoPlace),
         };
     }
     let (closeness, mut found) = find_places(lines, &old, start);
@@ -166,21 +171,21 @@ fn find_place(text: &str, lines: &[&str], hunk: &Hunk, from: usize) -> Result<(u
         [] => Err(describe_missing(text, &old)),
         [at] => Ok((*at, closeness)),
         [at, ..] if is_anchored && closeness == Closeness::Exact => Ok((*at, closeness)),
-        several => Err(Misfit::Ambiguous { lines: several.iter().map(|at| at + 1).collect() }),
+        several => Err(HunkMisfit::Ambiguous { lines: several.iter().map(|at| at + 1).collect() }),
     }
 }
 
-impl Misfit {
+impl HunkMisfit {
     /// What is wrong, for the one who wrote the request.
     pub(crate) fn describe(&self, path: &str, text: &str) -> String {
         match self {
-            Misfit::Missing { what, near } if near.is_empty() => {
+            HunkMisfit::Missing { what, near } if near.is_empty() => {
                 format!("{what} is not in '{path}', which is empty")
             }
-            Misfit::Missing { what, near } => {
+            HunkMisfit::Missing { what, near } => {
                 format!("{what} is not in '{path}'. The nearest lines are:\n{near}")
             }
-            Misfit::Ambiguous { lines } => {
+            HunkMisfit::Ambiguous { lines } => {
                 let all: Vec<&str> = text.lines().collect();
                 let shown = lines.iter().map(|line| number_lines(&all, line.saturating_sub(1), 1));
                 let shown = shown.collect::<Vec<_>>().join("\n");
@@ -191,7 +196,7 @@ impl Misfit {
                     lines.len()
                 )
             }
-            Misfit::NoPlace => format!(
+            HunkMisfit::NoPlace => format!(
                 "a part of the patch of '{path}' only adds lines and says no place for them; add a line above or \
                  below them, an @@ line, or *** End of File"
             ),
@@ -218,12 +223,12 @@ mod tests {
         assert_eq!(replace_text("a b c", "b", "X"), Ok(("a X c".to_owned(), None)));
         assert_eq!(
             replace_text("x\naaa\n", "aa", "b"),
-            Err(Misfit::Ambiguous { lines: vec![2, 2] }),
+            Err(HunkMisfit::Ambiguous { lines: vec![2, 2] }),
             "overlapping"
         );
         let many = "é".repeat(100);
         assert!(
-            matches!(replace_text(&many, "é", "b"), Err(Misfit::Ambiguous { lines }) if lines.len() == limits::MATCHES)
+            matches!(replace_text(&many, "é", "b"), Err(HunkMisfit::Ambiguous { lines }) if lines.len() == limits::MATCHES)
         );
     }
 
@@ -242,15 +247,15 @@ mod tests {
     fn g2_hunks_come_one_below_the_other_and_anchors_lead_to_them() {
         let text = "class A:\n  f()\nclass B:\n  f()\n";
         let one = |anchors: &[&str]| apply_hunks(text, &[hunk(anchors, &["-  f()", "+  g()"])]);
-        assert_eq!(one(&[]), Err(Misfit::Ambiguous { lines: vec![2, 4] }));
+        assert_eq!(one(&[]), Err(HunkMisfit::Ambiguous { lines: vec![2, 4] }));
         assert_eq!(one(&["class B:"]).unwrap().0, "class A:\n  f()\nclass B:\n  g()\n");
         assert_eq!(one(&["class A:"]).unwrap().0, "class A:\n  g()\nclass B:\n  f()\n");
-        assert!(matches!(one(&["class C:"]), Err(Misfit::Missing { .. })));
+        assert!(matches!(one(&["class C:"]), Err(HunkMisfit::Missing { .. })));
         let both = [hunk(&[], &["-class A:", "+class X:"]), hunk(&[], &["-class B:", "+class Y:"])];
         assert_eq!(apply_hunks(text, &both).unwrap().0, "class X:\n  f()\nclass Y:\n  f()\n");
         let back = [both[1].clone(), both[0].clone()];
-        assert!(matches!(apply_hunks(text, &back), Err(Misfit::Missing { .. })));
-        assert_eq!(apply_hunks(text, &[hunk(&[], &["+x"])]), Err(Misfit::NoPlace));
+        assert!(matches!(apply_hunks(text, &back), Err(HunkMisfit::Missing { .. })));
+        assert_eq!(apply_hunks(text, &[hunk(&[], &["+x"])]), Err(HunkMisfit::NoPlace));
         let end = Hunk { is_at_end: true, ..hunk(&[], &["+x"]) };
         assert_eq!(apply_hunks("a\n", std::slice::from_ref(&end)).unwrap().0, "a\nx\n");
         assert_eq!(apply_hunks("a", &[end]).unwrap().0, "a\nx");

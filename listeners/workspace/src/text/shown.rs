@@ -43,7 +43,7 @@ fn apply_backspaces(line: &str) -> String {
 
 /// What a terminal is in the middle of.
 #[derive(Clone, Copy)]
-enum Escape {
+enum TerminalEscape {
     None,
     /// After the escape character.
     Begun,
@@ -58,32 +58,34 @@ enum Escape {
 /// A text without the escape sequences of terminals. One that does not end takes no more than its line.
 fn without_escapes(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
-    let mut state = Escape::None;
+    let mut state = TerminalEscape::None;
     for character in text.chars() {
         state = match (state, character) {
-            (Escape::None, '\u{1b}') => Escape::Begun,
-            (Escape::None, '\u{9b}') => Escape::Sequence,
-            (Escape::None, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => Escape::Command,
-            (Escape::None, other) => {
+            (TerminalEscape::None, '\u{1b}') => TerminalEscape::Begun,
+            (TerminalEscape::None, '\u{9b}') => TerminalEscape::Sequence,
+            (TerminalEscape::None, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => {
+                TerminalEscape::Command
+            }
+            (TerminalEscape::None, other) => {
                 left.push(other);
-                Escape::None
+                TerminalEscape::None
             }
             // A line feed ends everything, so that an unfinished sequence hides no more than a line.
             (_, '\n') => {
                 left.push('\n');
-                Escape::None
+                TerminalEscape::None
             }
-            (Escape::Begun, '[') => Escape::Sequence,
-            (Escape::Begun, ']' | 'P' | 'X' | '^' | '_') => Escape::Command,
-            (Escape::Begun, ' '..='/') => Escape::Begun,
-            (Escape::Begun, _) => Escape::None,
-            (Escape::Sequence, ' '..='?') => Escape::Sequence,
-            (Escape::Sequence, _) => Escape::None,
-            (Escape::Command, '\u{7}' | '\u{9c}') => Escape::None,
-            (Escape::Command, '\u{1b}') => Escape::Ending,
-            (Escape::Command, _) => Escape::Command,
-            (Escape::Ending, '\\') => Escape::None,
-            (Escape::Ending, _) => Escape::Command,
+            (TerminalEscape::Begun, '[') => TerminalEscape::Sequence,
+            (TerminalEscape::Begun, ']' | 'P' | 'X' | '^' | '_') => TerminalEscape::Command,
+            (TerminalEscape::Begun, ' '..='/') => TerminalEscape::Begun,
+            (TerminalEscape::Begun, _) => TerminalEscape::None,
+            (TerminalEscape::Sequence, ' '..='?') => TerminalEscape::Sequence,
+            (TerminalEscape::Sequence, _) => TerminalEscape::None,
+            (TerminalEscape::Command, '\u{7}' | '\u{9c}') => TerminalEscape::None,
+            (TerminalEscape::Command, '\u{1b}') => TerminalEscape::Ending,
+            (TerminalEscape::Command, _) => TerminalEscape::Command,
+            (TerminalEscape::Ending, '\\') => TerminalEscape::None,
+            (TerminalEscape::Ending, _) => TerminalEscape::Command,
         };
     }
     left

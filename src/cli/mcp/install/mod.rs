@@ -23,8 +23,8 @@ use systole_system::system::told;
 
 pub(super) use fault::NotInstalled;
 use folder::NewFolder;
-use npm::Npm;
-use python::Pip;
+use npm::NpmInstaller;
+use python::PipInstaller;
 use step::StepRunner;
 pub(super) use step::net_address;
 
@@ -58,8 +58,8 @@ pub(super) struct InstalledServer {
 
 /// What installs a kind of package.
 enum PackageInstaller<'r> {
-    Npm(Npm<'r>),
-    Pip(Pip<'r>),
+    Npm(NpmInstaller<'r>),
+    Pip(PipInstaller<'r>),
 }
 
 impl<'r> PackageInstaller<'r> {
@@ -69,8 +69,8 @@ impl<'r> PackageInstaller<'r> {
         new: &NewFolder,
     ) -> Result<PackageInstaller<'r>, NotInstalled> {
         match kind {
-            PackageKind::Npm => Npm::find(runner, new).map(PackageInstaller::Npm),
-            PackageKind::Python => Pip::find(runner).map(PackageInstaller::Pip),
+            PackageKind::Npm => NpmInstaller::find(runner, new).map(PackageInstaller::Npm),
+            PackageKind::Python => PipInstaller::find(runner).map(PackageInstaller::Pip),
         }
     }
 

@@ -33,15 +33,18 @@ const PASSED: [&str; 4] = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CER
 const FILE_BYTES: u64 = 1 << 20;
 
 /// npm as it is set up on this machine.
-pub(super) struct Npm<'r> {
+pub(super) struct NpmInstaller<'r> {
     runner: &'r StepRunner<'r>,
     command: Vec<String>,
     settings: Map<String, Value>,
 }
 
-impl<'r> Npm<'r> {
+impl<'r> NpmInstaller<'r> {
     /// Finds npm, and asks it for its configuration. Keys are not in its answer.
-    pub(super) fn find(runner: &'r StepRunner<'r>, new: &NewFolder) -> Result<Npm<'r>, NotInstalled> {
+    pub(super) fn find(
+        runner: &'r StepRunner<'r>,
+        new: &NewFolder,
+    ) -> Result<NpmInstaller<'r>, NotInstalled> {
         // Without it npm takes the nearest folder above that has one for its project, and reads the `.npmrc` there.
         new.write_file("package.json", "{}")?;
         let fix = "install Node.js with npm, on Debian the packages nodejs and npm";
@@ -66,7 +69,7 @@ impl<'r> Npm<'r> {
             let words = format!("npm does not say how it is set up: {error}");
             NotInstalled::unavailable(words, "install npm 8 or newer")
         })?;
-        Ok(Npm { runner, command, settings })
+        Ok(NpmInstaller { runner, command, settings })
     }
 
     fn setting(&self, name: &str) -> Option<&str> {

@@ -57,14 +57,14 @@ struct PythonSettings {
 }
 
 /// The Python and the pip of this machine.
-pub(super) struct Pip<'r> {
+pub(super) struct PipInstaller<'r> {
     runner: &'r StepRunner<'r>,
     found: PythonSettings,
 }
 
-impl<'r> Pip<'r> {
+impl<'r> PipInstaller<'r> {
     /// Finds Python, and asks it for pip's configuration.
-    pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<Pip<'r>, NotInstalled> {
+    pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<PipInstaller<'r>, NotInstalled> {
         let python = runner.find_program(
             "python3",
             "install Python 3.10 or newer, on Debian the packages python3 and python3-pip",
@@ -79,7 +79,7 @@ impl<'r> Pip<'r> {
         let found: PythonSettings =
             serde_json::from_slice(&said).map_err(|error| unsaid(error.to_string()))?;
         if found.pip {
-            return Ok(Pip { runner, found });
+            return Ok(PipInstaller { runner, found });
         }
         let words = format!("{} has no pip", found.runs_pip);
         Err(NotInstalled::unavailable(words, "install pip 22.2 or newer, on Debian the package python3-pip"))

@@ -6,12 +6,12 @@ use systole_core::pump::engine::PumpInput;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LeaseToken;
 
-use super::Driver;
+use super::ReplayDriver;
 use crate::replaying::history::AttemptEnd;
 use crate::replaying::ports::PumpOutput;
 use crate::replaying::shelf::CannotReplay;
 
-impl Driver<'_> {
+impl ReplayDriver<'_> {
     /// What workers on other machines had goes on, as far as it is recorded that it did.
     pub(super) fn adopt_leases(&mut self) -> Result<(), CannotReplay> {
         let mut expected: BTreeMap<Name, (Vec<LeaseToken>, Option<String>)> = BTreeMap::new();

@@ -2,13 +2,13 @@
 
 use systole_core::types::codes::Code;
 
-use super::Driver;
+use super::ReplayDriver;
 use crate::replaying::history::AttemptEnd;
 use crate::replaying::ready::ReadyKind;
 use crate::replaying::shelf::CannotReplay;
 use crate::replaying::stand_in::StandInWord;
 
-impl Driver<'_> {
+impl ReplayDriver<'_> {
     /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer
     /// enters where the recorded one did.
     pub(super) fn hear_stand_in(&mut self) -> Result<bool, CannotReplay> {

@@ -6,15 +6,15 @@ use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
 
-use super::Driver;
-use crate::replaying::cues::{Cue, CueKind};
+use super::ReplayDriver;
+use crate::replaying::cues::{CueKind, ReplayInput};
 use crate::replaying::ready::ReadyInput;
 use crate::replaying::refused_again;
 use crate::replaying::shelf::CannotReplay;
 
-impl Driver<'_> {
+impl ReplayDriver<'_> {
     /// Takes a cue: the clock moves, and an input enters if there is one.
-    pub(super) fn take_input(&mut self, cue: Cue) -> Result<(), CannotReplay> {
+    pub(super) fn take_input(&mut self, cue: ReplayInput) -> Result<(), CannotReplay> {
         self.move_to(cue.at);
         let page = self.current_run()?.page.clone();
         let input = match cue.what {

@@ -9,10 +9,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_json, read_value};
-use crate::model::halves::{Half, Halved};
+use crate::model::form::{
+    AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_json, read_value,
+};
+use crate::model::halves::{HalvedText, PendingHalf};
 use crate::model::lenient::{Count, Lenient};
-use crate::model::partial_answer::{PartialAnswer, Slot};
+use crate::model::partial_answer::{CallSlot, PartialAnswer};
 use crate::model::{ModelFault, ModelFaultKind, StopReason};
 use systole_http::StreamEvent;
 
@@ -76,9 +78,9 @@ struct ToolUse<'e> {
 #[derive(Deserialize)]
 struct Said {
     #[serde(default)]
-    text: Option<Halved>,
+    text: Option<HalvedText>,
     #[serde(default)]
-    thinking: Option<Halved>,
+    thinking: Option<HalvedText>,
     #[serde(default)]
     signature: Option<String>,
 }
@@ -95,11 +97,11 @@ struct Delta<'e> {
     #[serde(rename = "type", default, borrow)]
     kind: std::borrow::Cow<'e, str>,
     #[serde(default)]
-    text: Option<Halved>,
+    text: Option<HalvedText>,
     #[serde(default, borrow)]
     partial_json: Option<&'e RawValue>,
     #[serde(default)]
-    thinking: Option<Halved>,
+    thinking: Option<HalvedText>,
     #[serde(default)]
     signature: Option<String>,
 }
@@ -118,32 +120,36 @@ struct Ending {
 }
 
 /// The open block.
-enum Open {
+enum OpenPart {
     Text,
     Call {
-        slot: Slot,
+        slot: CallSlot,
         /// The arguments at the start of the block. They count if nothing follows.
-        begun: Halved,
+        begun: HalvedText,
         grew: bool,
     },
     Thinking {
         block: Value,
         thinking: String,
-        half: Half,
+        half: PendingHalf,
         signature: String,
     },
 }
 
 /// A reader of one answer.
 #[derive(Default)]
-pub(super) struct Answering {
-    open: Option<Open>,
+pub(super) struct AnthropicReader {
+    open: Option<OpenPart>,
     /// Tokens read: new, written to the cache, read from the cache.
     read: [Option<u64>; 3],
 }
 
-impl Reading for Answering {
-    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+impl AnswerReading for AnthropicReader {
+    fn take_event(
+        &mut self,
+        event: &StreamEvent,
+        partial: &mut PartialAnswer,
+    ) -> Result<EventStep, EventFault> {
         if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
@@ -152,12 +158,12 @@ impl Reading for Answering {
             "message_start" => {
                 let Started { message } = read_json(event, partial)?;
                 self.count_usage(message.usage, partial);
-                Ok(Step::Nothing)
+                Ok(EventStep::Nothing)
             }
             "content_block_start" => {
                 let BlockStart { content_block } = read_json(event, partial)?;
                 self.begin_block(content_block.get(), partial)?;
-                Ok(Step::Content)
+                Ok(EventStep::Content)
             }
             "content_block_delta" => {
                 let BlockDelta { delta } = read_json(event, partial)?;
@@ -165,7 +171,7 @@ impl Reading for Answering {
             }
             "content_block_stop" => {
                 self.end_block(partial)?;
-                Ok(Step::Content)
+                Ok(EventStep::Content)
             }
             "message_delta" => {
                 let MessageDelta { delta, usage } = read_json(event, partial)?;
@@ -173,9 +179,9 @@ impl Reading for Answering {
                 if let Some(reason) = delta.stop_reason {
                     partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
                 }
-                Ok(Step::Content)
+                Ok(EventStep::Content)
             }
-            "message_stop" => Ok(Step::End),
+            "message_stop" => Ok(EventStep::End),
             "message" => {
                 let Whole { content, stop_reason, usage } = read_json(event, partial)?;
                 self.count_usage(usage, partial);
@@ -186,18 +192,18 @@ impl Reading for Answering {
                 if let Some(reason) = stop_reason {
                     partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
                 }
-                Ok(Step::End)
+                Ok(EventStep::End)
             }
-            _ => Ok(Step::Nothing),
+            _ => Ok(EventStep::Nothing),
         }
     }
 
-    fn is_whole(&self, _close: Close) -> bool {
+    fn is_whole(&self, _close: BodyClose) -> bool {
         true
     }
 }
 
-impl Answering {
+impl AnthropicReader {
     fn count_usage(&mut self, used: Lenient<Used>, partial: &mut PartialAnswer) {
         let Lenient(Some(used)) = used else { return };
         let said = [used.input_tokens, used.cache_creation_input_tokens, used.cache_read_input_tokens];
@@ -213,7 +219,7 @@ impl Answering {
         partial.usage.tokens_out = used.output_tokens.0.or(partial.usage.tokens_out);
     }
 
-    fn begin_block(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+    fn begin_block(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
         let event = StreamEvent::of(block);
         let Kind { kind } = read_json(&event, partial)?;
         match kind.as_ref() {
@@ -221,21 +227,21 @@ impl Answering {
                 let Said { text, .. } = read_json(&event, partial)?;
                 partial.part_ends()?;
                 partial.add_text(&text.unwrap_or_default())?;
-                self.open = Some(Open::Text);
+                self.open = Some(OpenPart::Text);
             }
             "tool_use" => {
                 let ToolUse { id, name, input } = read_json(&event, partial)?;
                 let slot = partial.begin_call(id.as_deref(), &name)?;
-                let begun = input.map(Halved::from_value).unwrap_or_default();
-                self.open = Some(Open::Call { slot, begun, grew: false });
+                let begun = input.map(HalvedText::from_value).unwrap_or_default();
+                self.open = Some(OpenPart::Call { slot, begun, grew: false });
             }
             "thinking" => {
                 let Said { thinking, signature, .. } = read_json(&event, partial)?;
-                let (block, mut half) = (read_value(block, partial)?, Half::default());
+                let (block, mut half) = (read_value(block, partial)?, PendingHalf::default());
                 let thinking = half.join_next(&thinking.unwrap_or_default()).into_owned();
                 partial.reasoning_shown(&thinking)?;
                 let signature = signature.unwrap_or_default();
-                self.open = Some(Open::Thinking { block, thinking, half, signature });
+                self.open = Some(OpenPart::Thinking { block, thinking, half, signature });
             }
             // Reasoning that only its provider can read, and unknown blocks: kept as they are.
             _ => {
@@ -246,39 +252,39 @@ impl Answering {
         Ok(())
     }
 
-    fn grow_block(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn grow_block(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<EventStep, EventFault> {
         let Delta { kind, text, partial_json, thinking, signature } = delta;
         match (kind.as_ref(), &mut self.open) {
             ("text_delta", _) => partial.add_text(&text.unwrap_or_default())?,
-            ("input_json_delta", Some(Open::Call { slot, grew, .. })) => {
-                let arguments = partial_json.map(Halved::from_value).unwrap_or_default();
+            ("input_json_delta", Some(OpenPart::Call { slot, grew, .. })) => {
+                let arguments = partial_json.map(HalvedText::from_value).unwrap_or_default();
                 *grew |= !arguments.is_empty();
                 partial.add_arguments(*slot, &arguments)?;
             }
-            ("thinking_delta", Some(Open::Thinking { thinking: before, half, .. })) => {
+            ("thinking_delta", Some(OpenPart::Thinking { thinking: before, half, .. })) => {
                 let more = thinking.unwrap_or_default();
                 let words = half.join_next(&more);
                 before.push_str(&words);
                 partial.reasoning_shown(&words)?;
             }
-            ("signature_delta", Some(Open::Thinking { signature: before, .. })) => {
+            ("signature_delta", Some(OpenPart::Thinking { signature: before, .. })) => {
                 before.push_str(&signature.unwrap_or_default());
                 if before.len() > partial.most_bytes() {
-                    return Err(Wrong::Fault(partial.too_large()));
+                    return Err(EventFault::Fault(partial.too_large()));
                 }
             }
-            _ => return Ok(Step::Nothing),
+            _ => return Ok(EventStep::Nothing),
         }
-        Ok(Step::Content)
+        Ok(EventStep::Content)
     }
 
     fn end_block(&mut self, partial: &mut PartialAnswer) -> Result<(), ModelFault> {
         match self.open.take() {
             None => Ok(()),
-            Some(Open::Text) => partial.part_ends(),
-            Some(Open::Call { grew: true, .. }) => Ok(()),
-            Some(Open::Call { slot, begun, .. }) => partial.add_arguments(slot, &begun),
-            Some(Open::Thinking { mut block, mut thinking, mut half, signature }) => {
+            Some(OpenPart::Text) => partial.part_ends(),
+            Some(OpenPart::Call { grew: true, .. }) => Ok(()),
+            Some(OpenPart::Call { slot, begun, .. }) => partial.add_arguments(slot, &begun),
+            Some(OpenPart::Thinking { mut block, mut thinking, mut half, signature }) => {
                 let further = signature.len();
                 let lone = half.end_text();
                 thinking.push_str(lone);
@@ -293,7 +299,7 @@ impl Answering {
     }
 }
 
-fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "end_turn" | "stop_sequence" => StopReason::End,
         "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
@@ -301,7 +307,7 @@ fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong>
         "refusal" => StopReason::Filtered,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
+            return Err(EventFault::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

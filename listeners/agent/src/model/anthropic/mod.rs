@@ -7,7 +7,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::ModelRequest;
-use super::form::{Form, Reading};
+use super::form::{AnswerReading, ProviderForm};
 use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
@@ -20,9 +20,9 @@ const NAME: &str = "anthropic";
 const VERSION: &str = "2023-06-01";
 
 /// The form.
-pub(super) struct Anthropic;
+pub(super) struct AnthropicForm;
 
-impl Form for Anthropic {
+impl ProviderForm for AnthropicForm {
     fn home_address(&self) -> &'static str {
         "https://api.anthropic.com"
     }
@@ -56,7 +56,7 @@ impl Form for Anthropic {
         StreamFraming::Events
     }
 
-    fn build_reader(&self) -> Box<dyn Reading> {
-        Box::new(answer::Answering::default())
+    fn build_reader(&self) -> Box<dyn AnswerReading> {
+        Box::new(answer::AnthropicReader::default())
     }
 }

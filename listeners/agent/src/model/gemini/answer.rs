@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 use super::NAME;
 use crate::model::form::{
-    Close, Reading, Step, Wrong, find_complaint, read_arguments, read_json, read_value,
+    AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_arguments, read_json, read_value,
 };
-use crate::model::halves::Halved;
+use crate::model::halves::HalvedText;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
 use crate::model::{ModelFault, ModelFaultKind, StopReason};
@@ -54,7 +54,7 @@ struct Content<'e> {
 #[serde(rename_all = "camelCase")]
 struct Part<'e> {
     #[serde(default)]
-    text: Option<Halved>,
+    text: Option<HalvedText>,
     #[serde(default)]
     thought: bool,
     #[serde(default)]
@@ -98,15 +98,19 @@ struct Used {
 }
 
 /// A reader of one answer.
-pub(super) struct Answering;
+pub(super) struct GeminiReader;
 
-impl Reading for Answering {
-    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+impl AnswerReading for GeminiReader {
+    fn take_event(
+        &mut self,
+        event: &StreamEvent,
+        partial: &mut PartialAnswer,
+    ) -> Result<EventStep, EventFault> {
         if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
         let chunk: Chunk<'_> = read_json(event, partial)?;
-        let mut step = Step::Nothing;
+        let mut step = EventStep::Nothing;
         if let Lenient(Some(used)) = chunk.usage_metadata {
             used.count_usage(partial);
         }
@@ -118,25 +122,25 @@ impl Reading for Answering {
                 format!("would not answer this prompt ({reason}){said}"),
             );
             let may_be_paid = partial.usage.tokens_in.is_some_and(|tokens| tokens > 0);
-            return Err(Wrong::Fault(ModelFault { may_be_paid, ..fault }));
+            return Err(EventFault::Fault(ModelFault { may_be_paid, ..fault }));
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
                 read_part(raw.get(), partial)?;
-                step = Step::Content;
+                step = EventStep::Content;
             }
             if let Some(reason) = candidate.finish_reason {
                 partial.set_stop(&reason, |partial| {
                     read_stop(&reason, candidate.finish_message.as_deref(), partial)
                 })?;
-                step = Step::Content;
+                step = EventStep::Content;
             }
         }
         Ok(step)
     }
 
-    fn is_whole(&self, close: Close) -> bool {
-        close == Close::Measured
+    fn is_whole(&self, close: BodyClose) -> bool {
+        close == BodyClose::Measured
     }
 }
 
@@ -153,7 +157,7 @@ impl Used {
     }
 }
 
-fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
     let event = StreamEvent::of(raw);
     let part: Part<'_> = read_json(&event, partial)?;
     if let Some(function) = part.function_call {
@@ -188,7 +192,7 @@ fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
     Ok(partial.add_block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }
 
-fn read_stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
     Ok(match reason.to_ascii_uppercase().as_str() {
         "STOP" if partial.has_calls() => StopReason::Tool,
         "STOP" => StopReason::End,
@@ -198,7 +202,7 @@ fn read_stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Resul
         _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
             let words = format!("ended its answer for an unknown reason: {reason}{said}");
-            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
+            return Err(EventFault::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

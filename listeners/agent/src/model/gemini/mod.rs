@@ -8,7 +8,7 @@ use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
 use super::ModelRequest;
-use super::form::{Form, Reading};
+use super::form::{AnswerReading, ProviderForm};
 use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
@@ -17,9 +17,9 @@ use systole_http::StreamFraming;
 const NAME: &str = "gemini";
 
 /// The form.
-pub(super) struct Gemini;
+pub(super) struct GeminiForm;
 
-impl Form for Gemini {
+impl ProviderForm for GeminiForm {
     fn home_address(&self) -> &'static str {
         "https://generativelanguage.googleapis.com"
     }
@@ -54,8 +54,8 @@ impl Form for Gemini {
         StreamFraming::Events
     }
 
-    fn build_reader(&self) -> Box<dyn Reading> {
-        Box::new(answer::Answering)
+    fn build_reader(&self) -> Box<dyn AnswerReading> {
+        Box::new(answer::GeminiReader)
     }
 }
 

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_arguments, read_json};
-use crate::model::halves::Halved;
+use crate::model::form::{
+    AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_arguments, read_json,
+};
+use crate::model::halves::HalvedText;
 use crate::model::lenient::Count;
 use crate::model::partial_answer::PartialAnswer;
 use crate::model::{ModelFaultKind, StopReason};
@@ -31,9 +33,9 @@ struct Chunk<'e> {
 #[derive(Deserialize)]
 struct Message<'e> {
     #[serde(default)]
-    content: Option<Halved>,
+    content: Option<HalvedText>,
     #[serde(default)]
-    thinking: Option<Halved>,
+    thinking: Option<HalvedText>,
     #[serde(default, borrow)]
     tool_calls: Option<Vec<ToolCall<'e>>>,
 }
@@ -55,27 +57,31 @@ struct Function<'e> {
 }
 
 /// A reader of one answer.
-pub(super) struct Answering;
+pub(super) struct OllamaReader;
 
-impl Reading for Answering {
-    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+impl AnswerReading for OllamaReader {
+    fn take_event(
+        &mut self,
+        event: &StreamEvent,
+        partial: &mut PartialAnswer,
+    ) -> Result<EventStep, EventFault> {
         if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
         let chunk: Chunk<'_> = read_json(event, partial)?;
-        let mut step = Step::Nothing;
+        let mut step = EventStep::Nothing;
         if let Some(message) = chunk.message {
             let (thinking, content) =
                 (message.thinking.unwrap_or_default(), message.content.unwrap_or_default());
             partial.add_thought(NAME, "thinking", &thinking)?;
             partial.add_text(&content)?;
             if !thinking.is_empty() || !content.is_empty() {
-                step = Step::Content;
+                step = EventStep::Content;
             }
             for call in message.tool_calls.into_iter().flatten() {
                 let slot = partial.begin_call(call.id.as_deref(), &call.function.name)?;
                 partial.add_arguments(slot, &read_arguments(call.function.arguments))?;
-                step = Step::Content;
+                step = EventStep::Content;
             }
         }
         if !chunk.done {
@@ -86,22 +92,22 @@ impl Reading for Answering {
         if let Some(reason) = chunk.done_reason {
             partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
         }
-        Ok(Step::End)
+        Ok(EventStep::End)
     }
 
-    fn is_whole(&self, _close: Close) -> bool {
+    fn is_whole(&self, _close: BodyClose) -> bool {
         false
     }
 }
 
-fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "stop" if partial.has_calls() => StopReason::Tool,
         "stop" => StopReason::End,
         "length" => StopReason::Length,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
+            return Err(EventFault::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

@@ -8,7 +8,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
 use super::ModelRequest;
-use super::form::{Form, Reading};
+use super::form::{AnswerReading, ProviderForm};
 use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
@@ -17,9 +17,9 @@ use systole_http::StreamFraming;
 const NAME: &str = "ollama";
 
 /// The form.
-pub(super) struct Ollama;
+pub(super) struct OllamaForm;
 
-impl Form for Ollama {
+impl ProviderForm for OllamaForm {
     fn home_address(&self) -> &'static str {
         "http://127.0.0.1:11434"
     }
@@ -48,7 +48,7 @@ impl Form for Ollama {
         StreamFraming::Lines
     }
 
-    fn build_reader(&self) -> Box<dyn Reading> {
-        Box::new(answer::Answering)
+    fn build_reader(&self) -> Box<dyn AnswerReading> {
+        Box::new(answer::OllamaReader)
     }
 }

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::form::{Close, Reading, Step, Wrong, find_complaint, read_json};
-use crate::model::halves::Halved;
+use crate::model::form::{AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_json};
+use crate::model::halves::HalvedText;
 use crate::model::lenient::{Count, Lenient};
-use crate::model::partial_answer::{PartialAnswer, Slot};
+use crate::model::partial_answer::{CallSlot, PartialAnswer};
 use crate::model::{ModelFaultKind, StopReason};
 use systole_http::StreamEvent;
 
@@ -39,11 +39,11 @@ struct Delta<'e> {
     #[serde(default, borrow)]
     content: Option<&'e RawValue>,
     #[serde(default)]
-    refusal: Option<Halved>,
+    refusal: Option<HalvedText>,
     #[serde(default)]
-    reasoning_content: Option<Halved>,
+    reasoning_content: Option<HalvedText>,
     #[serde(default)]
-    reasoning: Option<Halved>,
+    reasoning: Option<HalvedText>,
     #[serde(default, borrow)]
     tool_calls: Option<Vec<Fragment<'e>>>,
 }
@@ -86,22 +86,26 @@ struct Details {
 
 /// A reader of one answer.
 #[derive(Default)]
-pub(super) struct Answering {
+pub(super) struct OpenAiReader {
     /// Calls by the number in their fragments.
-    calls: Vec<(Option<u64>, Slot)>,
+    calls: Vec<(Option<u64>, CallSlot)>,
     refused: bool,
 }
 
-impl Reading for Answering {
-    fn take_event(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+impl AnswerReading for OpenAiReader {
+    fn take_event(
+        &mut self,
+        event: &StreamEvent,
+        partial: &mut PartialAnswer,
+    ) -> Result<EventStep, EventFault> {
         if event.text.trim() == "[DONE]" {
-            return Ok(Step::End);
+            return Ok(EventStep::End);
         }
         if let Some(wrong) = find_complaint(event) {
             return Err(wrong);
         }
         let chunk: Chunk<'_> = read_json(event, partial)?;
-        let mut step = Step::Nothing;
+        let mut step = EventStep::Nothing;
         if let Lenient(Some(used)) = chunk.usage {
             let cached = used.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
             partial.usage.tokens_in = used.prompt_tokens.0.or(partial.usage.tokens_in);
@@ -111,26 +115,26 @@ impl Reading for Answering {
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             let whole = choice.message.map(number_calls);
             if self.add_delta(choice.delta.or(whole).unwrap_or_default(), partial)? {
-                step = Step::Content;
+                step = EventStep::Content;
             }
             if let Some(reason) = choice.finish_reason {
                 partial.set_stop(&reason, |partial| self.read_stop(&reason, partial))?;
                 if partial.stop.is_some() {
-                    step = Step::Content;
+                    step = EventStep::Content;
                 }
             }
         }
         Ok(step)
     }
 
-    fn is_whole(&self, _close: Close) -> bool {
+    fn is_whole(&self, _close: BodyClose) -> bool {
         true
     }
 }
 
-impl Answering {
+impl OpenAiReader {
     /// Whether the answer grew.
-    fn add_delta(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<bool, Wrong> {
+    fn add_delta(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<bool, EventFault> {
         let mut grew = false;
         for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)]
         {
@@ -153,10 +157,14 @@ impl Answering {
 
     /// A fragment belongs to the call with its number, unless it names another. A fragment without a number begins a
     /// call if it names one, and otherwise continues the last.
-    fn add_fragment(&mut self, fragment: Fragment<'_>, partial: &mut PartialAnswer) -> Result<(), Wrong> {
+    fn add_fragment(
+        &mut self,
+        fragment: Fragment<'_>,
+        partial: &mut PartialAnswer,
+    ) -> Result<(), EventFault> {
         let Function { name, arguments } = fragment.function.unwrap_or_default();
         let (name, arguments) =
-            (name.unwrap_or_default(), arguments.map(Halved::from_value).unwrap_or_default());
+            (name.unwrap_or_default(), arguments.map(HalvedText::from_value).unwrap_or_default());
         let id = fragment.id.filter(|id| !id.is_empty());
         let known = match fragment.index {
             Some(index) => self.calls.iter().rev().find(|(number, _)| *number == Some(index)),
@@ -184,7 +192,7 @@ impl Answering {
         Ok(partial.add_arguments(slot, &arguments)?)
     }
 
-    fn read_stop(&self, reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
+    fn read_stop(&self, reason: &str, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
         Ok(match reason.to_ascii_lowercase().as_str() {
             _ if self.refused => StopReason::Filtered,
             "tool_calls" | "function_call" => StopReason::Tool,
@@ -200,7 +208,7 @@ impl Answering {
             "content_filter" => StopReason::Filtered,
             _ => {
                 let words = format!("ended its answer for an unknown reason: {reason}");
-                return Err(Wrong::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
+                return Err(EventFault::Fault(partial.build_fault(ModelFaultKind::Truncated, words)));
             }
         })
     }
@@ -215,11 +223,11 @@ fn number_calls(mut message: Delta<'_>) -> Delta<'_> {
 }
 
 /// The texts of a content, which is one text or a list of blocks.
-fn read_texts(content: &RawValue) -> Vec<Halved> {
+fn read_texts(content: &RawValue) -> Vec<HalvedText> {
     #[derive(Deserialize)]
     struct Block {
         #[serde(default)]
-        text: Option<Halved>,
+        text: Option<HalvedText>,
     }
     if let Ok(text) = serde_json::from_str(content.get()) {
         return vec![text];

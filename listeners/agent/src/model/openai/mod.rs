@@ -8,7 +8,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
 use super::ModelRequest;
-use super::form::{Form, Reading};
+use super::form::{AnswerReading, ProviderForm};
 use super::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
@@ -21,7 +21,7 @@ const NAME: &str = "openai";
 /// The form.
 pub(super) struct OpenAi;
 
-impl Form for OpenAi {
+impl ProviderForm for OpenAi {
     fn home_address(&self) -> &'static str {
         "https://api.openai.com/v1"
     }
@@ -51,7 +51,7 @@ impl Form for OpenAi {
         StreamFraming::Events
     }
 
-    fn build_reader(&self) -> Box<dyn Reading> {
-        Box::new(answer::Answering::default())
+    fn build_reader(&self) -> Box<dyn AnswerReading> {
+        Box::new(answer::OpenAiReader::default())
     }
 }

@@ -6,41 +6,41 @@
 use std::collections::HashMap;
 
 use super::super::{CallHistory, MessagePart};
-use super::Reply;
+use super::ScriptedReply;
 
 /// The most calls that are remembered. For a forgotten call, the use is worked out again.
 const CALLS: usize = 1024;
 
 /// The calls for which the model was asked.
 #[derive(Debug, Default)]
-pub(super) struct Calls(HashMap<String, Used>);
+pub(super) struct CallUses(HashMap<String, CallUse>);
 
 /// The use of a call, as of one delivery.
 #[derive(Debug)]
-pub(super) struct Used {
+pub(super) struct CallUse {
     delivery: String,
     /// How often each answer of the list was given.
     times: Vec<usize>,
 }
 
-impl Calls {
+impl CallUses {
     /// The use of a call. Within a delivery it is counted here. A new delivery works it out again from the call's
     /// history, since an answer that never reached the journal counts as not given.
-    pub(super) fn find_use(&mut self, list: &[Reply], course: &CallHistory) -> &mut Used {
+    pub(super) fn find_use(&mut self, list: &[ScriptedReply], course: &CallHistory) -> &mut CallUse {
         if self.0.len() >= CALLS {
             self.0.retain(|call, _| *call == course.call);
         }
-        let used = self.0.entry(course.call.clone()).or_insert_with(|| Used::from_history(list, course));
+        let used = self.0.entry(course.call.clone()).or_insert_with(|| CallUse::from_history(list, course));
         if used.delivery != course.delivery {
-            *used = Used::from_history(list, course);
+            *used = CallUse::from_history(list, course);
         }
         used
     }
 }
 
-impl Used {
-    fn from_history(list: &[Reply], course: &CallHistory) -> Used {
-        let mut used = Used { delivery: course.delivery.clone(), times: vec![0; list.len()] };
+impl CallUse {
+    fn from_history(list: &[ScriptedReply], course: &CallHistory) -> CallUse {
+        let mut used = CallUse { delivery: course.delivery.clone(), times: vec![0; list.len()] };
         let mut is_found = false;
         for said in &course.said {
             match said {
@@ -63,7 +63,7 @@ impl Used {
 
     /// Counts the answer that the model gave. Earlier answers without a condition must have been used up, or they
     /// would have been given.
-    fn count_answer(&mut self, list: &[Reply], parts: &[MessagePart]) -> bool {
+    fn count_answer(&mut self, list: &[ScriptedReply], parts: &[MessagePart]) -> bool {
         let left = || list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply));
         let whole = left().find(|(_, reply)| is_answer(reply, parts));
         let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
@@ -78,20 +78,22 @@ impl Used {
     }
 
     /// Counts the next answer without a condition, if it is of that kind.
-    fn count_first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
-        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && !reply.has_condition();
+    fn count_first(&mut self, list: &[ScriptedReply], is_kind: impl Fn(&ScriptedReply) -> bool) {
+        let plain =
+            |(at, reply): &(usize, &ScriptedReply)| self.is_left(*at, reply) && !reply.has_condition();
         if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
             self.count_use(at);
         }
     }
 
-    fn is_left(&self, at: usize, reply: &Reply) -> bool {
+    fn is_left(&self, at: usize, reply: &ScriptedReply) -> bool {
         self.times.get(at).is_some_and(|times| *times < reply.times)
     }
 
     /// The first remaining answer whose conditions hold.
-    pub(super) fn find_next(&self, list: &[Reply], shown: &str, asked: &str) -> Option<usize> {
-        let is_next = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.fits(shown, asked);
+    pub(super) fn find_next(&self, list: &[ScriptedReply], shown: &str, asked: &str) -> Option<usize> {
+        let is_next =
+            |(at, reply): &(usize, &ScriptedReply)| self.is_left(*at, reply) && reply.fits(shown, asked);
         list.iter().enumerate().find(is_next).map(|(at, _)| at)
     }
 
@@ -102,18 +104,18 @@ impl Used {
     }
 
     /// The number of remaining answers. Each has a condition that does not hold.
-    pub(super) fn count_conditional(&self, list: &[Reply]) -> usize {
+    pub(super) fn count_conditional(&self, list: &[ScriptedReply]) -> usize {
         list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply)).count()
     }
 }
 
 /// Whether the model's answer is exactly this one.
-fn is_answer(reply: &Reply, said: &[MessagePart]) -> bool {
+fn is_answer(reply: &ScriptedReply, said: &[MessagePart]) -> bool {
     !said.is_empty() && said.iter().map(read_words).eq(reply.parts.iter().map(read_words))
 }
 
 /// Whether the model's answer is the beginning of this one: the rest of a cut answer was not read.
-fn is_begun(reply: &Reply, said: &[MessagePart]) -> bool {
+fn is_begun(reply: &ScriptedReply, said: &[MessagePart]) -> bool {
     match (said, reply.parts.first()) {
         ([MessagePart::Text(text)], Some(MessagePart::Text(whole))) => {
             !text.is_empty() && whole.starts_with(text.as_str())
@@ -136,7 +138,7 @@ mod tests {
     use super::super::Script;
     use super::*;
 
-    fn list(text: &str) -> Vec<Reply> {
+    fn list(text: &str) -> Vec<ScriptedReply> {
         let mut script = Script::from_text(&format!("a:\n{text}")).unwrap();
         script.agents.remove("a").unwrap()
     }
@@ -147,8 +149,8 @@ mod tests {
         CallHistory { turns: said.len(), said, ..CallHistory::default() }
     }
 
-    fn next(list: &[Reply], course: &CallHistory, shown: &str) -> Option<usize> {
-        Calls::default().find_use(list, course).find_next(list, shown, "")
+    fn next(list: &[ScriptedReply], course: &CallHistory, shown: &str) -> Option<usize> {
+        CallUses::default().find_use(list, course).find_next(list, shown, "")
     }
 
     #[test]
@@ -190,12 +192,12 @@ mod tests {
         for (asked, shown, wanted) in
             [("wind and rain", "", 0), ("rain", "", 2), ("rain", "home", 1), ("", "rain", 2)]
         {
-            let next = Calls::default().find_use(&list, &said(&[])).find_next(&list, shown, asked);
+            let next = CallUses::default().find_use(&list, &said(&[])).find_next(&list, shown, asked);
             assert_eq!(next, Some(wanted), "{asked}, {shown}");
         }
         // Passing it over leaves it for later.
         assert_eq!(
-            Calls::default().find_use(&list, &said(&["walk"])).find_next(&list, "home", "rain"),
+            CallUses::default().find_use(&list, &said(&["walk"])).find_next(&list, "home", "rain"),
             Some(1)
         );
     }
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn calls_do_not_use_up_one_anothers_answers_and_failures_count_within_a_turn() {
         let list = list("  - error: {status: 429}\n  - say: one\n");
-        let mut calls = Calls::default();
+        let mut calls = CallUses::default();
         let course = |call: &str| CallHistory { call: call.to_owned(), ..CallHistory::default() };
         for call in ["1/1.0", "1/1.1"] {
             for wanted in [0, 1] {

@@ -41,7 +41,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 #[error("{0}")]
 pub(in crate::client) struct HttpFault(String);
 
-type Fault = StreamableHttpError<HttpFault>;
+type TransportFault = StreamableHttpError<HttpFault>;
 
 /// The client through which every byte comes.
 #[derive(Clone)]
@@ -60,8 +60,8 @@ impl BoundedHttp {
         Ok(BoundedHttp { client, at: Arc::new(at) })
     }
 
-    fn build_fault(&self, words: &str) -> Fault {
-        Fault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.hide_key(words))))
+    fn build_fault(&self, words: &str) -> TransportFault {
+        TransportFault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.hide_key(words))))
     }
 
     /// Sends a request, and refuses what no server may answer.
@@ -71,7 +71,7 @@ impl BoundedHttp {
         session: Option<&str>,
         further: HashMap<HeaderName, HeaderValue>,
         body: Vec<u8>,
-    ) -> Result<HttpAnswer, Fault> {
+    ) -> Result<HttpAnswer, TransportFault> {
         let accept = if method == Method::GET { EVENTS } else { "application/json, text/event-stream" };
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
@@ -106,7 +106,7 @@ impl BoundedHttp {
                     .build_fault("it answers 401: the key is missing or wrong; key_env names its variable"))
             }
             403 => Err(self.build_fault("it answers 403: the key does not allow this")),
-            404 if session.is_some() => Err(Fault::SessionExpired),
+            404 if session.is_some() => Err(TransportFault::SessionExpired),
             _ => Ok(answer),
         }
     }
@@ -116,7 +116,7 @@ impl BoundedHttp {
         &self,
         mut answer: HttpAnswer,
         id: Option<&RequestId>,
-    ) -> Result<StreamableHttpPostResponse, Fault> {
+    ) -> Result<StreamableHttpPostResponse, TransportFault> {
         let status = answer.status;
         let body = self.read_whole(&mut answer, ERROR_BYTES, ERROR_BODY).await?;
         if let (Some(id), Ok(ServerJsonRpcMessage::Error(error))) = (id, serde_json::from_slice(&body)) {
@@ -132,7 +132,7 @@ impl BoundedHttp {
         answer: &mut HttpAnswer,
         most: usize,
         within: Duration,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Vec<u8>, TransportFault> {
         let until = Instant::now() + within;
         let mut body = Vec::new();
         loop {
@@ -152,7 +152,7 @@ impl BoundedHttp {
         &self,
         mut answer: HttpAnswer,
         id: Option<RequestId>,
-    ) -> Result<StreamableHttpPostResponse, Fault> {
+    ) -> Result<StreamableHttpPostResponse, TransportFault> {
         if matches!(answer.status, 202 | 204) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -198,7 +198,7 @@ impl StreamableHttpClient for BoundedHttp {
         session: Option<Arc<str>>,
         _key: Option<String>,
         further: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Fault> {
+    ) -> Result<StreamableHttpPostResponse, TransportFault> {
         let id = match &message {
             ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
@@ -214,7 +214,7 @@ impl StreamableHttpClient for BoundedHttp {
         session: Arc<str>,
         _key: Option<String>,
         further: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), TransportFault> {
         self.send_request(Method::DELETE, Some(&session), further, Vec::new()).await.map(drop)
     }
 
@@ -227,7 +227,7 @@ impl StreamableHttpClient for BoundedHttp {
         _last_event: Option<String>,
         _key: Option<String>,
         further: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, TransportFault> {
         let answer = self.send_request(Method::GET, session.as_deref(), further, Vec::new()).await?;
         let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
         if answer.status == 200 && kind.is_some_and(|kind| kind.starts_with(EVENTS.as_bytes())) {
@@ -235,8 +235,8 @@ impl StreamableHttpClient for BoundedHttp {
         }
         if answer.status >= 500 {
             let words = format!("it answers {} to the request for its events", answer.status);
-            return Err(Fault::UnexpectedServerResponse(Cow::Owned(words)));
+            return Err(TransportFault::UnexpectedServerResponse(Cow::Owned(words)));
         }
-        Err(Fault::ServerDoesNotSupportSse)
+        Err(TransportFault::ServerDoesNotSupportSse)
     }
 }

@@ -10,7 +10,7 @@ use sse_stream::{Error as SseError, Sse};
 use systole_http::{BodyPart, EventReader, HttpAnswer, LineFault, StreamFraming};
 use tokio::time::Instant;
 
-use crate::client::wire::{Heard, LINE_BYTES, LinePace, STRAY_LINES, read_line};
+use crate::client::wire::{LINE_BYTES, LinePace, STRAY_LINES, ServerLine, read_line};
 
 /// The number of an error that stands for a stream that cannot be used.
 pub(in crate::client) const BROKEN_STREAM: i32 = -32_980;
@@ -72,20 +72,20 @@ impl ServerEvents {
             };
             self.quiet = 0;
             match read_line(event.text.as_bytes()) {
-                Heard::Result(_) => {
+                ServerLine::Result(_) => {
                     self.id = None;
                     return Ok(Some(event.text));
                 }
-                Heard::Other(_) => {
+                ServerLine::Other(_) => {
                     self.pace.count_line();
                     self.pace.wait_for_room().await;
                     return Ok(Some(event.text));
                 }
-                Heard::Unwanted => {
+                ServerLine::Unwanted => {
                     self.pace.count_line();
                     self.pace.wait_for_room().await;
                 }
-                Heard::Stray => {
+                ServerLine::Stray => {
                     self.stray += 1;
                     if self.stray > STRAY_LINES {
                         return Err("its stream has events that are no MCP messages".to_owned());
